@@ -6,10 +6,12 @@ Swagger UI is served from an installed package; nothing is loaded from other hos
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 import msgspec
 from litestar import Response, get
 from litestar.handlers import HTTPRouteHandler
+from litestar.response import Redirect
 
 from tonlake.api.explorer.frame import HEADERS, fill_template, read_theme
 from tonlake.api.openapi import describe_api
@@ -69,4 +71,20 @@ def _make_route(name: str) -> HTTPRouteHandler:
     return answer_file
 
 
-routes = [answer_docs, answer_openapi, *map(_make_route, _FILES)]
+MOVED: Final = 301
+
+
+@get("/api/v3/index.html", status_code=MOVED, sync_to_thread=False)
+def redirect_to_docs() -> Redirect:
+    """Redirect from the path that TON Center's reference has."""
+    return Redirect("/docs", status_code=MOVED)
+
+
+@get(["/api/v2/openapi.json", "/api/v3/doc.json"], status_code=MOVED, sync_to_thread=False)
+def redirect_to_openapi() -> Redirect:
+    """Redirect from the paths that TON Center's documents have, which generators of code ask."""
+    return Redirect("/openapi.json", status_code=MOVED)
+
+
+routes = [answer_docs, answer_openapi, redirect_to_docs, redirect_to_openapi]
+routes += map(_make_route, _FILES)

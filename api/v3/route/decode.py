@@ -1,14 +1,12 @@
-"""Operations without a lake: decode bodies, name opcodes, echo values, redirect to documents."""
+"""Operations without a lake: decode bodies, name opcodes, echo values."""
 
 import base64
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import msgspec
-from litestar import get
 from litestar.handlers import HTTPRouteHandler
-from litestar.response import Redirect
 
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.http.admission import in_queue
@@ -143,9 +141,6 @@ Shards = Annotated[
 ]
 
 
-MOVED: Final = 301
-
-
 class EchoQuery(Query, frozen=True, kw_only=True):
     """Hashes, addresses and shards in any format."""
 
@@ -171,18 +166,5 @@ def get_echo(_call: Call, query: EchoQuery) -> Echo:
     )
 
 
-def _redirect(path: str, target: str) -> HTTPRouteHandler:
-    @get(path, status_code=MOVED, sync_to_thread=False)
-    def answer_moved() -> Redirect:
-        """Redirect to a document outside of this version."""
-        return Redirect(target, status_code=MOVED)
-
-    return answer_moved
-
-
-hidden_routes = [
-    operation("/__testMethod", EchoQuery, get_echo),
-    _redirect("/index.html", "/docs"),
-    _redirect("/doc.json", "/openapi.json"),
-]
+hidden_routes = [operation("/__testMethod", EchoQuery, get_echo)]
 """For authors of clients; not in the OpenAPI document."""

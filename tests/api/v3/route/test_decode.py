@@ -198,10 +198,11 @@ def test_a_bad_value_is_named(ask: Asker) -> None:
 
 
 def test_the_way_to_the_documents(ask: Asker) -> None:
-    for path, target in (("index.html", "/docs"), ("doc.json", "/openapi.json")):
-        answer = ask.client.get(f"/api/v3/{path}", follow_redirects=False)
+    documents = {"v3/index.html": "/docs", "v3/doc.json": "/openapi.json"}
+    for path, target in (documents | {"v2/openapi.json": "/openapi.json"}).items():
+        answer = ask.client.get(f"/api/{path}", follow_redirects=False)
         assert (answer.status_code, answer.headers["location"]) == (301, target)
-        assert ask.client.get(f"/api/v3/{path}").status_code == 200
+        assert ask.client.get(f"/api/{path}").status_code == 200
 
 
 def test_every_recorded_typed_body_is_decoded_as_recorded(shared: Path) -> None:
