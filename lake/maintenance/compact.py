@@ -99,13 +99,12 @@ def plan_merges(
 def _list_queues(state: LogState, last: float) -> list[list[_Unit]]:
     """Return all places, grouped into lists whose members may be merged."""
     by_place: dict[Place, list[DataFile]] = {}
-    for file in state.files:
-        place = read_place(file.path)
-        if file.pack and place.last > last:
-            continue
+    for files in state.by_place.values():
+        place = read_place(files[0].path)
+        ready = [file for file in files if not file.pack or place.last <= last]
         # The place of kept rows, the only one before a pruned lake's border, is never merged.
-        if not place.is_open and place.last > state.last_pruned:
-            by_place.setdefault(place, []).append(file)
+        if ready and not place.is_open and place.last > state.last_pruned:
+            by_place[place] = ready
     bare = subtract_ranges(state.known_ranges, map(range_of, state.segments))
     queues: list[list[_Unit]] = []
     before: tuple[Place, bool, frozenset[str]] | None = None
