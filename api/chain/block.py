@@ -102,7 +102,7 @@ def find_block_at(
     )
     row = place and call.reader.one("v3/blocks", **place, limit=1)
     # Several blocks may share a second: a block of that second is not the first one by its time.
-    holds_lt = row is not None and lt is not None and row["start_lt"] < lt
+    holds_lt = row is not None and lt is not None and row["start_lt"] <= lt
     if row is None or not (holds_lt or _follows_known(call, row, prefix)):
         raise LiteServerError(UTIME_UNKNOWN if lt is None else LT_UNKNOWN)
     return row
