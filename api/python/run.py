@@ -188,10 +188,10 @@ def _read_value(value: Any) -> StackValue:  # noqa: ANN401 - JSON
         return tuple(map(_read_value, value))
     if isinstance(value, dict):
         [(kind, bag)] = value.items()
+        if kind not in _BAGS:
+            raise ValueError(f"{kind!r} is none of {', '.join(_BAGS)}")
         return _BAGS[kind](base64.b64decode(bag, validate=True))
-    if isinstance(value, str):
-        return read_argument(int(value, 0))
-    return read_argument(value)
+    return read_argument(int(value, 0) if isinstance(value, str) else value)
 
 
 def _run(line: _RunLine, stack: list[StackValue], network: bytes) -> Ended:
