@@ -12,8 +12,12 @@ static bool skip_address(Slice *slice)
     if (!slice_bit(slice))
         return false;
     bool is_var = slice_bit(slice);
-    if (slice_bit(slice))
-        slice_skip(slice, (unsigned)slice_uint(slice, 5));
+    if (slice_bit(slice)) {
+        unsigned depth = (unsigned)slice_uint(slice, 5);
+        if (!depth || depth > MAX_ANYCAST_DEPTH)
+            return false;
+        slice_skip(slice, depth);
+    }
     slice_skip(slice, is_var ? 32 + (unsigned)slice_uint(slice, 9) : 8 + 256);
     return true;
 }

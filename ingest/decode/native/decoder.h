@@ -6,6 +6,8 @@
 #include "table.h"
 #include "writer.h"
 
+#define MAX_ANYCAST_DEPTH 30
+
 /* A block's id, the masterchain block that commits it, and its bytes, all of it unverified. */
 typedef struct {
     const uint8_t *data;

@@ -4,7 +4,6 @@
 #include "decoder.h"
 
 #define OPCODE_BITS 32
-#define MAX_ANYCAST_DEPTH 30
 
 typedef struct {
     Word kind; /* std, none, extern or var */

@@ -97,10 +97,8 @@ def test_a_zero_state_of_a_workchain(demo: Network) -> None:
 
 
 AT = StateAt(0, -(1 << 63), 7, 9, 1_700_000_000)
-COINS = st.integers(0, 2**63 - 1)
-LT = st.integers(0, 2**63 - 1)
+COINS = LT = st.integers(0, 2**63 - 1)
 HASH = st.binary(min_size=32, max_size=32)
-OPTIONAL_COINS = st.none() | COINS
 
 
 def _store_address(builder: CellBuilder, form: str, data: st.DataObject) -> None:
@@ -187,7 +185,7 @@ def states(draw: st.DrawFn) -> ParsedAccount:
         storage_cells=draw(st.integers(0, 2**48 - 1)),
         storage_bits=draw(st.integers(0, 2**48 - 1)),
         storage_last_paid=draw(st.integers(0, 2**32 - 1)),
-        storage_due_payment=draw(OPTIONAL_COINS),
+        storage_due_payment=draw(st.none() | COINS),
         storage_last_trans_lt=draw(LT),
     )
 
@@ -197,6 +195,12 @@ EXTRAS = st.one_of(
     st.tuples(st.just("public_cells"), st.integers(1, 2**40)),
     st.tuples(st.just("dict_hash"), st.integers(0, 2**256 - 1)),
 )
+
+
+def draw_account(tree: CellTree, data: st.DataObject) -> int:
+    """Return an Account cell of any form."""
+    state = _build_parts(tree, data.draw(states()), data)
+    return _build_account(tree, state, data.draw(EXTRAS), data)
 
 
 @given(states(), EXTRAS, st.dictionaries(st.integers(0, 2**32 - 1), COINS), st.data())

@@ -51,19 +51,21 @@ def wrap(bag: bytes, raw: RawBlock, root_hash: bytes) -> McBundle:
     return McBundle(1, (RawBlock(name, bag),))
 
 
-def destroy_account(tree: CellTree, transaction: int) -> int:
-    """Return the transaction with another end: its account no longer exists."""
+def _end_with(tree: CellTree, transaction: int, state_hash: bytes) -> int:
+    """Return the transaction with another state of its account after it."""
     kids = list(tree.links[transaction])
     place = len(kids) - 2
     before = tree.payload(kids[place])[1:33]
-    update = CellBuilder(tree).store_uint(0x72, 8).store_bytes(before).store_bytes(NONEXIST_HASH)
+    update = CellBuilder(tree).store_uint(0x72, 8).store_bytes(before).store_bytes(state_hash)
     kids[place] = update.end()
     return append_cell(tree, *tree.bits(transaction), tuple(kids))
 
 
-def wrap_transaction(tree: CellTree, transaction: int, version: int | None = None) -> McBundle:
-    """Return a block of workchain 0 with this one transaction, which destroys its account."""
-    transaction = destroy_account(tree, transaction)
+def wrap_transaction(
+    tree: CellTree, transaction: int, version: int | None = None, state: int | None = None
+) -> McBundle:
+    """Return a block of workchain 0 with this one transaction, which leaves a state or none."""
+    transaction = _end_with(tree, transaction, NONEXIST_HASH if state is None else tree.hash(state))
     head = tree.slice(transaction)
     head.skip(4)
     account, lt = head.load_uint(256), head.load_uint(64)
@@ -77,10 +79,10 @@ def wrap_transaction(tree: CellTree, transaction: int, version: int | None = Non
     empty = CellBuilder(tree).end()
     extra = CellBuilder(tree).store_uint(0x4A33F6FD, 32).store_ref(empty).store_ref(empty)
     extra.store_ref(accounts).store_uint(1, 256).store_uint(2, 256).store_bit(0)
-    state = _end_state(tree)
+    whole = _end_state(tree, account, state)
     block = CellBuilder(tree).store_uint(0x11EF55AA, 32).store_int(-239, 32)
     block.store_ref(_end_info(tree, version)).store_ref(empty)
-    block.store_ref(end_update(tree, state, state)).store_ref(extra.end())
+    block.store_ref(end_update(tree, whole, whole)).store_ref(extra.end())
     bag = serialize_boc(tree, [block.end()])
     root_hash = parse_boc(bag).hash(0)
     name = BlockId(0, SHARD, SEQNO, root_hash, sha256(bag).digest())
@@ -100,10 +102,12 @@ def _end_info(tree: CellTree, version: int | None) -> int:
     return info.store_ref(reference).store_ref(reference).end()
 
 
-def _end_state(tree: CellTree) -> int:
-    """ShardStateUnsplit without accounts."""
+def _end_state(tree: CellTree, account: int, cell: int | None) -> int:
+    """ShardStateUnsplit with at most one account."""
     empty = CellBuilder(tree).end()
-    none = CellBuilder(tree).store_uint(0, 1 + 5 + 5).end()
+    entries = {account: lambda to: to.store_uint(0, 5 + 5).store_ref(cell).store_uint(0, 256 + 64)}
+    root = None if cell is None else build_hashmap(tree, entries, 256)
+    accounts = CellBuilder(tree).store_maybe_ref(root).store_uint(0, 5 + 5).end()
     state = CellBuilder(tree).store_uint(0x9023AFE2, 32).store_int(-239, 32).store_uint(0, 104)
     state.store_uint(0, 3 * 32 + 64 + 32).store_ref(empty).store_bit(0)
-    return state.store_ref(none).store_ref(empty).store_bit(0).end()
+    return state.store_ref(accounts).store_ref(empty).store_bit(0).end()

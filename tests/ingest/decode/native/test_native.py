@@ -23,6 +23,7 @@ from tests.damage import throw
 from tests.ingest.decode.block.samples import DESCRIPTIONS, Columns, Fields
 from tests.ingest.decode.block.test_fuzz import spoil_cells
 from tests.ingest.decode.block.test_message import messages
+from tests.ingest.decode.block.test_state import draw_account
 from tests.ingest.decode.block.test_transaction import store_transaction, transactions
 from tests.ingest.decode.cell.samples import grow, trees
 from tests.ingest.decode.cell.test_fuzz import mutate
@@ -40,6 +41,8 @@ from tonlake.ingest.errors import BocError
 from tonlake.lake.account import MASTERCHAIN
 
 pytestmark = pytest.mark.skipif(not native.is_used(), reason=native.describe())
+
+BITS = 4 + 4 + 4 + 1 + 4 + 4 + 64 + 32 + 1  # of an empty internal message, up to its body
 
 
 @pytest.mark.parametrize("most", [10, pytest.param(30, marks=pytest.mark.long)])
@@ -125,15 +128,12 @@ def test_threads_do_not_disturb_each_other(demo: Network) -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(
-    transactions(),
-    st.sampled_from([None, 11, 12]),
-    st.sampled_from([{}, {0: 11}, {0: 12}, {7: 11, 0: 12}, {7: 12}]),
-)
-def test_transactions_of_every_kind(
-    sample: tuple[bytes, Columns], version: int | None, versions: dict[int, int]
-) -> None:
-    bundle = wrap_transaction(parse_boc(sample[0]), 0, version)
+@given(transactions(), st.data())
+def test_transactions_of_every_kind(sample: tuple[bytes, Columns], data: st.DataObject) -> None:
+    tree = parse_boc(sample[0])
+    account = draw_account(tree, data) if data.draw(st.booleans()) else None
+    bundle = wrap_transaction(tree, 0, data.draw(st.sampled_from([None, 10, 11, 12])), account)
+    versions = data.draw(st.sampled_from([{}, {0: 11}, {0: 12}, {7: 11, 0: 12}, {7: 12}]))
     assert compare(msgspec.structs.replace(bundle, versions=versions)) != "declined"
 
 
@@ -166,8 +166,7 @@ def test_bodies_of_every_shape(
 ) -> None:
     """Trees with shared, equal and exotic cells, in the node's order."""
     tree, body = sample
-    message = CellBuilder(tree).store_uint(0, 4).store_uint(0, 4)
-    message.store_uint(0, 4 + 1 + 4 + 4 + 64 + 32 + 1)
+    message = CellBuilder(tree).store_uint(0, BITS)
     if inline and tree.kind(body) == -1 and tree.bit_length(body) < 800:
         message.store_bit(0).store_slice(tree.slice(body))
     else:
@@ -192,11 +191,8 @@ def test_parts_that_many_bodies_share(seed: int, data: st.DataObject) -> None:
         if choices.randrange(2):
             kids = [append_cell(tree, tree.count, 32, tuple(kids))]
         body = append_cell(tree, tree.count, 32, tuple(kids))
-        message = CellBuilder(tree).store_uint(0, 4).store_uint(0, 4)
-        message.store_uint(0, 4 + 1 + 4 + 4 + 64 + 32 + 1)
-        messages.append(message.store_bit(1).store_ref(body).end())
-    transaction = _store_around(data, tree, *messages)
-    assert compare(wrap_transaction(tree, transaction)) != "declined"
+        messages.append(CellBuilder(tree).store_uint(1, BITS + 1).store_ref(body).end())
+    assert compare(wrap_transaction(tree, _store_around(data, tree, *messages))) != "declined"
 
 
 @settings(max_examples=5, deadline=None)
@@ -211,11 +207,8 @@ def test_a_shared_part_of_few_cells_in_large_bags(data: st.DataObject) -> None:
     for number in range(10):
         body = grow(tree, Random(number), 300 if number % 2 else 3)  # noqa: S311 - no secret
         body = append_cell(tree, tree.count, 32, (body, shared))
-        message = CellBuilder(tree).store_uint(0, 4).store_uint(0, 4)
-        message.store_uint(0, 4 + 1 + 4 + 4 + 64 + 32 + 1)
-        messages.append(message.store_bit(1).store_ref(body).end())
-    transaction = _store_around(data, tree, *messages)
-    assert compare(wrap_transaction(tree, transaction)) != "declined"
+        messages.append(CellBuilder(tree).store_uint(1, BITS + 1).store_ref(body).end())
+    assert compare(wrap_transaction(tree, _store_around(data, tree, *messages))) != "declined"
 
 
 def test_blocks_with_garbage_in_their_cells(demo: Network) -> None:
