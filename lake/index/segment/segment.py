@@ -356,6 +356,7 @@ class SegmentTransactions:
         self.failed = file.numbers("transactions.failed")
         self.block_seqnos = file.numbers("block.mc_seqno")
         self.block_ends = file.numbers("block.end")
+        self._seqnos, self._ends = np.asarray(self.block_seqnos), np.asarray(self.block_ends)
         self._block_spans = {
             name: (file.numbers(f"block.first_{name}"), file.numbers(f"block.last_{name}"))
             for name in ("lt", "now")
@@ -419,21 +420,19 @@ class SegmentTransactions:
         """
         found = list(self._table.read_copies(rows))
         accounts, traces, lts, times = self.accounts, self._traces, self.lt, self.now
-        workchains, ids = self._accounts.workchains, self._accounts.ids
-        seqnos, ends, states = self.block_seqnos, self.block_ends, self._states
-        for row, values in zip(rows, found, strict=True):
-            lt, now, trace = lts[row], times[row], traces[row]
+        workchains, ids, states = self._accounts.workchains, self._accounts.ids, self._states
+        seqnos = self._seqnos[self._ends.searchsorted(np.array(rows, self._ends.dtype), "right")]
+        for row, values, seqno in zip(rows, found, seqnos.tolist(), strict=True):
+            lt, now, trace, after = lts[row], times[row], traces[row], states[row]
             if values[_LT_BEFORE] is None:
                 values[_LT_BEFORE] = lts[values[_PREVIOUS]]
             if values[_STATE_BEFORE] is None:
                 values[_STATE_BEFORE] = states[values[_PREVIOUS]]
-            number, seqno = accounts[row], seqnos[bisect_right(ends, row)]
+            number, lines = accounts[row], values[PARTS_AT]
             account, trace_id = ids[number], trace - 1 if trace else None
-            lines, *around = values[PARTS_AT : PARTS_AT + PARTS]
-            after = states[row]
             _fill_lines(lines, lt, now, account, after)
             _add(values, _ACTIONS, after)
-            for facts in around:
+            for facts in values[PARTS_AT + 1 : PARTS_AT + PARTS]:
                 if facts is not None:
                     _add(facts, _DATA, after)
             if values[_IN_HASH] is None and lines and lines[0][_DIRECTION] == "in":
