@@ -30,7 +30,7 @@ def status_command(*, lake_dir: Path, as_json: bool) -> None:
         return
     console = Console(highlight=False)
     render_status(status, console)
-    console.print(describe_versions(versions), markup=False, soft_wrap=True)
+    console.print(f"Global version: {describe_versions(versions)}", markup=False, soft_wrap=True)
     for each in status.unanswered_methods:
         text = f"Unanswered: {each.method} of {each.states:,} states that may belong to "
         text += f"{each.contract_table}: {each.reason}"
@@ -40,13 +40,13 @@ def status_command(*, lake_dir: Path, as_json: bool) -> None:
 def describe_versions(versions: Versions) -> str:
     """Describe the versions of network and engines in a sentence."""
     if versions.gap:
-        return f"Global version: {versions.gap}"
+        return versions.gap
     network = "unknown" if versions.network is None else versions.network
     engines = ", ".join(
         f"{each.use} {'not available' if each.version is None else each.version} ({each.name})"
         for each in versions.engines
     )
-    return f"Global version: network {network}; {engines}"
+    return f"network {network}; {engines}"
 
 
 commands: list[click.Command] = [status_command]

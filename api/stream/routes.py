@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ from tonlake.api.stream.event import (
 if TYPE_CHECKING:
     from tonlake.api.stream.hub import Hub
 
+LOG = logging.getLogger("tonlake.api")
 PREFIX = STREAMS[0]
 KEEP_ALIVE_S = 15.0
 """An idle client is sent its position after this long."""
@@ -109,6 +111,9 @@ async def serve_socket(socket: WebSocket[Any, Any, Any]) -> None:
         with suppress(WebSocketDisconnect):
             while True:
                 await session.take(await socket.receive_text())
+    except Exception:
+        LOG.exception("a WebSocket is closed by an error of the server")
+        raise
     finally:
         await session.stop()
 
@@ -143,7 +148,7 @@ class _Session:
         name = message.get("operation") if isinstance(message, dict) else None
         if name == "ping":
             return {"status": "pong"}, None
-        if name not in {"subscribe", "unsubscribe"}:
+        if name not in ("subscribe", "unsubscribe"):
             raise RequestInvalid("operation should be one of: subscribe, unsubscribe, ping")
         query = read_json_query(message)
         subscription, before = make_subscription(query), self._client

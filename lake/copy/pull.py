@@ -304,7 +304,7 @@ class Puller:
         elif not before.number:
             raise CopyRefused(
                 f"{self._source.name} holds no lake: it has no {LOG_FOLDER}/1.json, or does not "
-                "show it (a service may require [pull] key)"
+                "show it (a service shows it with [access] publish, and may require [pull] key)"
             )
         return PullReport(
             snapshot=after.state.number,

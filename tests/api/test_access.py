@@ -48,11 +48,8 @@ def test_a_key_is_added_listed_and_revoked(path: Path) -> None:
     again = run("revoke", record.id, "--keys", str(path))
     assert (again.exit_code, "tonlake key list" in again.stderr) == (1, True)
     assert find_record(read_keys(path), key) is None
-
-
-def test_the_usual_limit(path: Path) -> None:
     run("add", "a", "--keys", str(path))
-    assert [record.rps for record in read_keys(path).values()] == [10]
+    assert [record.rps for record in read_keys(path).values()] == [10], "the usual limit"
 
 
 @pytest.mark.parametrize("words", [("add", "x"), ("list",), ("revoke", "x")])

@@ -90,7 +90,7 @@ def test_status_says_it(newer_lake: Path, demo_lake: Path) -> None:
     assert found["network"] == 99
     assert "upgrade tonlake" in found["gap"]
     assert {each["use"] for each in found["engines"]} == {"get-methods", "emulation"}
-    assert "network 11; get-methods" in run("status", "--lake", demo_lake)[1]
+    assert "Global version: network 11; get-methods" in run("status", "--lake", demo_lake)[1]
 
 
 def test_the_doctor_says_it(newer_lake: Path) -> None:

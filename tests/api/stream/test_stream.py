@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from litestar.testing import TestClient
+from websockets import ConnectionClosed
 from websockets.sync.client import connect
 
 from tests.api.conftest import BLOCKS_PER_COMMIT
@@ -24,7 +25,7 @@ from tests.api.stream.clients import make_lake, measure
 from tests.patience import PATIENT, patient
 from tonlake.api.app import create_app
 from tonlake.api.request.snapshot import SnapshotHolder
-from tonlake.api.stream import hub
+from tonlake.api.stream import hub, routes
 from tonlake.api.stream.event import (
     STATES,
     TYPES,
@@ -342,7 +343,7 @@ def test_what_is_refused(growth: Growth) -> None:
         assert client.get(url).status_code == 503
 
 
-def test_a_socket(growth: Growth, expected: Shown) -> None:
+def test_a_socket(growth: Growth, expected: Shown, caplog: pytest.LogCaptureFixture) -> None:
     """The same events as messages; their ids stand in them."""
     wanted = [one for one in expected if one[1]["type"] == "transactions"]
     growth.show()
@@ -356,7 +357,7 @@ def test_a_socket(growth: Growth, expected: Shown) -> None:
             return receive()
 
         assert ask(operation="ping", id="a") == {"id": "a", "status": "pong"}
-        assert "operation should be one of" in ask(operation="x")["error"]
+        assert all("should be one of" in ask(operation=odd)["error"] for odd in ("x", 1, ["x"]))
         assert "unknown event type" in ask(operation="subscribe", types=["x"], id=7)["error"]
         socket.send("{")
         assert "failed to parse" in receive()["error"]
@@ -377,7 +378,10 @@ def test_a_socket(growth: Growth, expected: Shown) -> None:
         assert {one["account"] for one in got[got.index(left) + 1 :]} <= {kept}
         assert len({one["event_id"] for one in got if one.get("account") == kept}) == count
         assert ask(operation="unsubscribe") == left
-        assert ask(operation="ping")["status"] == "pong"
+        failing = mock.patch.object(routes, "make_subscription", side_effect=TypeError("odd"))
+        with failing, pytest.raises(ConnectionClosed):
+            ask(operation="subscribe")
+    assert "TypeError: odd" in caplog.text
 
 
 CLIENTS, LAST_BLOCK = 500, 60
