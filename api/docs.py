@@ -6,7 +6,6 @@ Swagger UI is served from an installed package; nothing is loaded from other hos
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
 
 import msgspec
 from litestar import Response, get
@@ -71,19 +70,16 @@ def _make_route(name: str) -> HTTPRouteHandler:
     return answer_file
 
 
-MOVED: Final = 301
-
-
-@get("/api/v3/index.html", status_code=MOVED, sync_to_thread=False)
+@get("/api/v3/index.html", status_code=301, sync_to_thread=False)
 def redirect_to_docs() -> Redirect:
     """Redirect from the path that TON Center's reference has."""
-    return Redirect("/docs", status_code=MOVED)
+    return Redirect("/docs", status_code=301)
 
 
-@get(["/api/v2/openapi.json", "/api/v3/doc.json"], status_code=MOVED, sync_to_thread=False)
+@get(["/api/v2/openapi.json", "/api/v3/doc.json"], status_code=301, sync_to_thread=False)
 def redirect_to_openapi() -> Redirect:
     """Redirect from the paths that TON Center's documents have, which generators of code ask."""
-    return Redirect("/openapi.json", status_code=MOVED)
+    return Redirect("/openapi.json", status_code=301)
 
 
 routes = [answer_docs, answer_openapi, redirect_to_docs, redirect_to_openapi]

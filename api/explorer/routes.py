@@ -63,12 +63,12 @@ async def choose_theme(request: ApiRequest) -> Response[bytes]:
 def show_error(request: ApiRequest, status: int, text: str) -> Response[Any]:
     """Render an error page."""
     title = "Not found" if status == HTTPStatus.NOT_FOUND else f"Error {status}"
-    is_busy = status == HTTPStatus.SERVICE_UNAVAILABLE
     here = "/" + f"{request.url.path}?{request.url.query}".strip("/?")  # on this host
-    shown = Shown("error.html", title, {"text": text, "again": here if is_busy else ""}, status)
+    again = here if status == HTTPStatus.SERVICE_UNAVAILABLE else ""
+    shown = Shown("error.html", title, {"text": text, "again": again}, status)
     notes = request.scope["state"].get("notes", ())
     answer = render(request, shown, {"notes": list(dict.fromkeys(notes))})
-    if is_busy:
+    if again:
         answer.headers["Retry-After"] = RETRY_AFTER_S
     return answer
 
