@@ -19,7 +19,7 @@ with moved as not materialized (
         aborted,
         transfers.tx_time,
         transfers.tx_hash,
-        case when received.direction = 'in' then body_comment(decoded_opcode, decoded) end as comment, -- part: body
+        case when received.body_hash is not null then body_comment(decoded_opcode, decoded) end as comment, -- part: body
         transfers.mc_seqno,
         transfers.day
     from each_move('jetton_transfers') as transfers
@@ -53,7 +53,7 @@ with moved as not materialized (
         coalesce(aborted, false) as aborted, -- part: success
         received.tx_time,
         received.tx_hash,
-        case when received.direction = 'in' then body_comment(decoded_opcode, decoded) end as comment, -- part: body
+        case when received.body_hash is not null then body_comment(decoded_opcode, decoded) end as comment, -- part: body
         received.mc_seqno,
         received.day
     from each_message('messages') as received
