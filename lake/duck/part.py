@@ -34,8 +34,9 @@ VIEWS_IN_PARTS = frozenset(
     | {"v_daily", "v_nft_events", "v_nft_sales", "decoded_messages", "traced_transactions"}
 )
 
-FEW, TRACE = "few", "by_trace"
-"""Besides parts: a statement asks for one account or transaction, or for given traces."""
+FEW, TRACE, PAIRED = "few", "by_trace", "paired"
+"""Besides parts: a statement asks for one account or transaction, for given traces, or for messages
+of one account with no other filter that the table has: ``one_end_of`` fits those."""
 
 _OTHERS = {
     "token": ("kind", "ton", ("v_transfers",)),
@@ -47,6 +48,9 @@ ASKED = {
     FEW: r"\b(account|address|(sender|recipient)(_id)?|source|destination|(tx|msg)_hash)"
     r"\s*=\s*(ton_|unhex|['$?(])",
     TRACE: r"\btrace_id\s*(=|in\b)",
+    PAIRED: r"(?s)\A(?!.*v_messages.*v_messages|.*\b(or|filter|in_days)\b|.*\b(day|time|opcode"
+    r"|mc_seqno|\w+_(lt|hash))\s*([=<>]|between|in\b)).*\bv_messages\b.*\b(where|and)\s+(\w+\.)?"
+    r"(sender|recipient)_id\s*=\s*(ton_account|unhex)\(",
 }
 _BOUNDED = re.compile(r"(\S+|\(.*\)) = (\S+) -- bounded$", re.MULTILINE)
 _MANY = re.compile(r"^.* -- many\n", re.MULTILINE)
@@ -61,6 +65,8 @@ def cut_parts(sql: str, unread: Collection[str] = ()) -> str:
     """
     if FEW in unread:
         sql = _MANY.sub("", _BOUNDED.sub(r"\1 <= \2 and \1 >= \2", sql))
+    if PAIRED in unread:
+        sql = sql.replace("one_end(", "one_end_of(")
     unread = {*unread, "grouped"} if unread else ("traced", "states")
     return _PART.sub(lambda part: "" if part[2] in unread else part[0], sql)
 

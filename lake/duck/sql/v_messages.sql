@@ -1,6 +1,6 @@
 create or replace view v_messages as
 with ends as not materialized (
-    from one_end('messages')
+    from one_end('messages') -- or one_end_of, for one account
 ),
 moved as not materialized (
     select

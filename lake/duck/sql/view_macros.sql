@@ -33,6 +33,18 @@ create or replace macro one_end(relation) as table
         and consumed.direction = 'in'
     where ends.direction = 'in' or ends.kind = 'ext_out' or consumed.direction is null;
 
+-- The same, of ends that filters on the sender or the recipient leave: both ends of a message have these, so
+-- that the table is read once. Other filters do not pass the window: all ends would be compared.
+create or replace macro one_end_of(relation) as table
+    select *
+    from query_table(relation)
+    qualify
+        source is null
+        or row_number() over (
+            partition by created_lt, source, source_workchain, destination
+            order by direction
+        ) = 1;
+
 -- One account; for a NULL address, the wallet that received most external messages. The relation is
 -- `messages`.
 create or replace macro account_or_busiest(address, relation) as table
