@@ -1,8 +1,8 @@
 """What only some operating systems offer, each with a plain fallback; no other module uses it.
 
 Chosen by what the system has, not by its name: proc(5), prctl(2), seccomp(2), malloc_trim(3),
-limits of the address space, locks of open files, and ``F_FULLFSYNC``, without which macOS leaves
-data in the disk's own cache.
+mallopt(3), limits of the address space, locks of open files, and ``F_FULLFSYNC``, without which
+macOS leaves data in the disk's own cache.
 """
 
 import ctypes
@@ -17,6 +17,7 @@ from pathlib import Path
 _PROC = Path("/proc/self")
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 _SECCOMP_SET_MODE_FILTER, _TSYNC = 1, 1
+_M_ARENA_MAX = -8
 
 
 def sync(descriptor: int) -> None:
@@ -109,6 +110,11 @@ def _call(name: str, *arguments: int) -> int | None:
 def return_memory() -> None:
     """Let the C library return all free memory to the system (``malloc_trim``), if it is glibc."""
     _call("malloc_trim", 0)
+
+
+def limit_arenas() -> None:
+    """Let threads share two arenas of glibc (``mallopt``): each keeps free memory in pieces."""
+    _call("mallopt", _M_ARENA_MAX, 2)
 
 
 def drop_cached_pages(descriptor: int) -> None:

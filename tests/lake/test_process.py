@@ -3,7 +3,9 @@
 import subprocess
 import sys
 
-_RAISED = """
+import pytest
+
+_FILES = """
 import resource
 from tonlake.lake.process import raise_file_limit
 
@@ -12,13 +14,7 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (64, most))
 raise_file_limit()
 assert resource.getrlimit(resource.RLIMIT_NOFILE) == (most, most)
 """
-
-
-def test_as_many_files_may_be_open_as_the_system_allows() -> None:
-    subprocess.run([sys.executable, "-c", _RAISED], check=True)
-
-
-_ENDED = """
+_SIGNAL_IN_FINALIZER = """
 import os, signal
 from tonlake.lake.process import run_child
 
@@ -27,6 +23,6 @@ run_child(lambda: 7 if Dropped() else 8)
 """
 
 
-def test_a_signal_during_a_finalizer_ends_a_child() -> None:
-    ended = subprocess.run([sys.executable, "-c", _ENDED], check=False, stdin=subprocess.DEVNULL)
-    assert ended.returncode == 0
+@pytest.mark.parametrize("script", [_FILES, _SIGNAL_IN_FINALIZER])
+def test_a_process_of_its_own(script: str) -> None:
+    subprocess.run([sys.executable, "-c", script], check=True, stdin=subprocess.DEVNULL)
