@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import httpcore
 import httpx
@@ -65,11 +65,10 @@ def read_picture(body: bytes) -> Picture:
     raise ContentInvalid("no picture of type PNG, JPEG, GIF or WebP")
 
 
-def _number(body: bytes, at: int, size: int, order: str = "little") -> int:
+def _number(body: bytes, at: int, size: int, order: Literal["little", "big"] = "little") -> int:
     if at + size > len(body):
         raise IndexError
-    part = body[at : at + size]
-    return int.from_bytes(part, "big" if order == "big" else "little")
+    return int.from_bytes(body[at : at + size], order)
 
 
 def _measure_png(body: bytes) -> Size:

@@ -7,6 +7,7 @@ which takes their place in the tree and keeps them as hidden children.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.derive.action.pattern import Match, Pattern
 
 
+_by_lt = attrgetter("min_lt")
 Columns = dict[str, Any]
 """Columns of an action: source, destination, source_secondary, destination_secondary, asset,
 asset2, asset_secondary, asset2_secondary, amount, value, opcode and the ``*_data`` of its type."""
@@ -200,10 +202,6 @@ def unlink(blocks: Iterable[Block]) -> None:
         block.next.clear()
         for node in block.nodes:
             node.children.clear()
-
-
-def _by_lt(block: Block) -> int:
-    return block.min_lt
 
 
 def walk(roots: Iterable[Block]) -> Iterator[Block]:

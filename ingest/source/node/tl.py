@@ -96,10 +96,6 @@ class TlReader:
         """Return a signed 32-bit integer."""
         return int.from_bytes(self.read_bytes(4), "little", signed=True)
 
-    def read_uint(self) -> int:
-        """Return an unsigned 32-bit integer."""
-        return int.from_bytes(self.read_bytes(4), "little")
-
     def read_bool(self) -> bool:
         """Return a boxed ``Bool``."""
         found = self.read_bytes(4)
@@ -121,7 +117,7 @@ class TlReader:
 
     def read_vector(self, read_item: Callable[[], T]) -> list[T]:
         """Return the items of a bare vector of bare items."""
-        count = self.read_uint()
+        count = int.from_bytes(self.read_bytes(4), "little")
         if count > VECTOR_LIMIT:
             self.position -= 4
             raise self.fail(f"a vector of {count} items")
