@@ -36,7 +36,7 @@ KEPT_SNAPSHOTS = 4
 """How many snapshots stay open: the newest, those that requests name, and the ones before."""
 
 RETURNED_AFTER = 32
-"""Free memory goes back to the system at one of so many commits: the snapshots leave the heaps of
+"""Free memory goes back to the system once in this number of commits: snapshots leave the heaps of
 threads in pieces, 12 MiB more of them free after 1,000 commits of 110 transactions."""
 
 KEPT_PASTS = 8

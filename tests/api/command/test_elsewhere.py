@@ -28,7 +28,7 @@ for name in ("posix_fadvise", "setresuid", "setresgid", "memfd_create", "sched_g
 
 class Library(ctypes.CDLL):
     def __getattr__(self, name):
-        if name in ("prctl", "syscall", "malloc_trim"):
+        if name in ("prctl", "syscall", "malloc_trim", "mallopt"):
             raise AttributeError(name)
         return super().__getattr__(name)
 
