@@ -77,9 +77,14 @@ def find_child(pid: int, command: bytes) -> int | None:
 
 
 def list_children(pid: int) -> list[int]:
-    """Return the child processes of all threads of a process."""
+    """Return the child processes of a process.
+
+    From each process's parent: a thread that ends passes its children to another thread, and a
+    reader of ``task/*/children`` may see them in neither.
+    """
     found: list[int] = []
-    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+    for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
-            found += map(int, path.read_text(encoding="ascii").split())
+            if int(path.read_text(encoding="utf-8").rpartition(")")[2].split()[1]) == pid:
+                found.append(int(path.parent.name))
     return found
