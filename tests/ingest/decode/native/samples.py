@@ -104,10 +104,10 @@ def _end_info(tree: CellTree, version: int | None) -> int:
 
 def _end_state(tree: CellTree, account: int, cell: int | None) -> int:
     """ShardStateUnsplit with at most one account."""
-    empty = CellBuilder(tree).end()
+    empty, queue = CellBuilder(tree).end(), CellBuilder(tree).store_uint(0, 1 + 64 + 1 + 1).end()
     entries = {account: lambda to: to.store_uint(0, 5 + 5).store_ref(cell).store_uint(0, 256 + 64)}
     root = None if cell is None else build_hashmap(tree, entries, 256)
     accounts = CellBuilder(tree).store_maybe_ref(root).store_uint(0, 5 + 5).end()
     state = CellBuilder(tree).store_uint(0x9023AFE2, 32).store_int(-239, 32).store_uint(0, 104)
-    state.store_uint(0, 3 * 32 + 64 + 32).store_ref(empty).store_bit(0)
+    state.store_uint(0, 3 * 32 + 64 + 32).store_ref(queue).store_bit(0)
     return state.store_ref(accounts).store_ref(empty).store_bit(0).end()

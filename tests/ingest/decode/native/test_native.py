@@ -127,14 +127,22 @@ def test_threads_do_not_disturb_each_other(demo: Network) -> None:
                 check_equal(mine, other)
 
 
-@settings(max_examples=100, deadline=None)
-@given(transactions(), st.data())
-def test_transactions_of_every_kind(sample: tuple[bytes, Columns], data: st.DataObject) -> None:
-    tree = parse_boc(sample[0])
-    account = draw_account(tree, data) if data.draw(st.booleans()) else None
-    bundle = wrap_transaction(tree, 0, data.draw(st.sampled_from([None, 10, 11, 12])), account)
-    versions = data.draw(st.sampled_from([{}, {0: 11}, {0: 12}, {7: 11, 0: 12}, {7: 12}]))
-    assert compare(msgspec.structs.replace(bundle, versions=versions)) != "declined"
+def test_transactions_of_every_kind() -> None:
+    """Most are accepted; times and depths of anycast may be out of range."""
+    results = []
+
+    @settings(max_examples=100, deadline=None)
+    @given(transactions(), st.data())
+    def decode(sample: tuple[bytes, Columns], data: st.DataObject) -> None:
+        tree = parse_boc(sample[0])
+        account = draw_account(tree, data) if data.draw(st.booleans()) else None
+        bundle = wrap_transaction(tree, 0, data.draw(st.sampled_from([None, 10, 11, 12])), account)
+        versions = data.draw(st.sampled_from([{}, {0: 11}, {0: 12}, {7: 11, 0: 12}, {7: 12}]))
+        results.append(compare(msgspec.structs.replace(bundle, versions=versions)))
+
+    decode()
+    assert results.count("accepted") > len(results) / 2
+    assert "declined" not in results
 
 
 @settings(max_examples=100, deadline=None)
@@ -258,14 +266,9 @@ def test_wrong_arguments_are_refused() -> None:
 @pytest.mark.parametrize(("setting", "name"), [("0", "python (TONLAKE_NATIVE=0)"), ("1", "native")])
 def test_the_environment_chooses(setting: str, name: str) -> None:
     code = "from tonlake.ingest.decode import native; print(native.describe())"
-    found = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"TONLAKE_NATIVE": setting},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert found.stdout.strip() == name
+    environment = os.environ | {"TONLAKE_NATIVE": setting}
+    found = subprocess.check_output([sys.executable, "-c", code], env=environment, text=True)
+    assert found.strip() == name
 
 
 def test_commands_name_the_decoder() -> None:
