@@ -27,23 +27,18 @@ create or replace macro ton_hash(form) as
 create or replace macro ton_address(workchain, account) as
     workchain || ':' || hex(account::blob);
 
--- One byte of CRC-16/XMODEM (polynomial 0x1021, start 0): x is (crc >> 8) xor byte, folded.
-create or replace macro ton_crc16_fold(x) as
-    xor(x, x >> 4);
-create or replace macro ton_crc16_mix(crc, x) as
-    xor(xor((crc << 8) & 65535, (x << 12) & 65535), xor(x << 5, x));
-create or replace macro ton_crc16_step(crc, byte) as
-    ton_crc16_mix(crc, ton_crc16_fold(xor(crc >> 8, byte)));
+-- CRC-16/XMODEM (polynomial 0x1021, start 0) of bytes, by hex digits: 4129 is 0x1021, whose product
+-- with four bits has no carry.
 create or replace macro ton_crc16(bytes) as
     list_reduce(
         list_prepend(
             0,
             list_transform(
-                range(octet_length(bytes)),
-                lambda i: ('0x' || substr(hex(bytes), (2 * i + 1)::bigint, 2))::int
+                string_split(hex(bytes), ''),
+                lambda digit: instr('123456789ABCDEF', digit)
             )
         ),
-        lambda crc, byte: ton_crc16_step(crc, byte)
+        lambda crc, digit: xor((crc & 4095) << 4, 4129 * xor(crc >> 12, digit))
     );
 
 -- Friendly form of an address (TEP-2): flags, workchain, account, checksum, as base64url.
@@ -62,17 +57,17 @@ create or replace macro ton_friendly_whole(body) as
 create or replace macro ton_friendly(workchain, account, bounceable := true, testnet := false) as
     ton_friendly_whole(ton_friendly_body(workchain, account, bounceable, testnet));
 
--- The 36 bytes of a friendly form; NULL if the text is not shaped like one.
+-- The 36 bytes of a friendly form; NULL if the text is not base64url.
 create or replace macro ton_friendly_bytes(form) as
-    case
-        when regexp_full_match(form, '[-_+/0-9A-Za-z]{48}')
-            then from_base64(translate(form, '-_', '+/'))
-    end;
--- The first byte is 11, 51, 91 or d1; the CRC-16 of bytes followed by their checksum is 0.
+    try(from_base64(translate(form, '-_', '+/')));
+-- The first byte is 11, 51, 91 or d1; the CRC-16 of bytes followed by their checksum is 0. Lengths stand
+-- beside the patterns: a pattern with a long repetition takes 0.2 ms to compile, each time.
 create or replace macro ton_is_friendly(form) as
-    regexp_full_match(form, '[EUk0][Q-Za-f][-_+/0-9A-Za-z]{46}') and ton_crc16(ton_friendly_bytes(form)) = 0;
+    length(form) = 48
+    and regexp_full_match(form, '[EUk0][Q-Za-f][-_+/0-9A-Za-z]+')
+    and ton_crc16(ton_friendly_bytes(form)) = 0;
 create or replace macro ton_is_raw(form) as
-    regexp_full_match(form, '-?[0-9]{1,10}:[0-9a-fA-F]{64}');
+    regexp_full_match(form, '-?[0-9]{1,10}:[0-9a-fA-F]+') and length(split_part(form, ':', 2)) = 64;
 create or replace macro ton_refuse(form) as
     error(
         form || ' is not an address: expected workchain:64 hex digits, or 48 characters whose checksum'
