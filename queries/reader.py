@@ -199,13 +199,12 @@ class Reader:
         if query is None:
             raise QueryUnknown(f"no query is called {name!r}; see queries/**/*.sql")
         bound = bind_parameters(query, parameters)
-
-        def fetch() -> pa.Table:
-            check_literals(self._connection, query.sql, bound)
-            return bind_once(self._connection, query.sql, bound).to_arrow_table()
-
         try:
-            return self._run(query, bound, fetch)
+            if parameters:
+                check_literals(self._connection, query.sql, bound)
+            return self._run(
+                query, bound, lambda: bind_once(self._connection, query.sql, bound).to_arrow_table()
+            )
         except duckdb.Error as error:
             raise ParameterMismatch(f"query {name} with these parameters: {error}") from error
 
