@@ -14,7 +14,7 @@ with moves as not materialized (
         'nft_transfers',
         'v_jettons',
         'dex_prices',
-        'latest_nft_collections'
+        'nft_collections'
     )
 ),
 

@@ -17,7 +17,7 @@ moves as not materialized (
         'nft_transfers',
         'v_jettons',
         'dex_prices',
-        'latest_nft_collections'
+        'nft_collections'
     )
 ),
 

@@ -18,7 +18,7 @@ moves as not materialized (
         'nft_transfers',
         'v_jettons',
         'dex_prices',
-        'latest_nft_collections'
+        'nft_collections'
     )
 )
 

@@ -16,17 +16,21 @@ with contracts as (
 -- The time is computed below the joins, where a filter on it leaves few rows.
 classified as not materialized (
     select
-        case
-            when event in ('nft_purchase', 'dns_purchase') then 'sold'
-            when event = 'auction_bid' then 'bid'
-            when event = 'auction_outbid' then 'outbid'
-            when event = 'nft_put_on_sale' then 'listed'
-            when event in ('nft_put_on_auction', 'teleitem_start_auction') then 'auctioned'
-            when event = 'nft_update_sale' then 'changed'
-            when event = 'nft_finish_auction' then 'ended'
-            when event = 'dns_release' then 'released'
-            else 'cancelled'
-        end as event,
+        coalesce(
+            map {
+                'nft_purchase': 'sold',
+                'dns_purchase': 'sold',
+                'auction_bid': 'bid',
+                'auction_outbid': 'outbid',
+                'nft_put_on_sale': 'listed',
+                'nft_put_on_auction': 'auctioned',
+                'teleitem_start_auction': 'auctioned',
+                'nft_update_sale': 'changed',
+                'nft_finish_auction': 'ended',
+                'dns_release': 'released'
+            } [event],
+            'cancelled'
+        ) as event,
         event as action_type,
         item,
         collection,
@@ -125,8 +129,8 @@ moved as not materialized (
 ),
 other_events as not materialized (
     from classified
-    union all by name
-    from minted
+    union all by name -- part: minted
+        from minted
 ),
 -- With the keys of those that the tables of moves have as keys, by which filters prune them.
 happened as not materialized (
@@ -179,7 +183,7 @@ select
     events.collection,
     events.collection_workchain,
     events.collection_id,
-    collections.content ->> '$.name' as collection_name, -- part: collection
+    collections.name as collection_name, -- part: collection
     seller,
     seller_workchain,
     seller_id,
@@ -204,7 +208,7 @@ select
     events.mc_seqno,
     events.day
 from events
-left join latest_nft_collections as collections -- part: collection
+left join collection_names('nft_collections') as collections -- part: collection
     on events.collection_id = collections.account
     and events.collection_workchain = collections.workchain
 left join labels as sellers on seller = sellers.address -- part: label

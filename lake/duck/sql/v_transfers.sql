@@ -6,7 +6,7 @@ with prices as not materialized (
 ),
 tokens as not materialized (
     from moved_tokens(
-        'jetton_transfers', 'nft_transfers', 'v_jettons', 'prices', 'latest_nft_collections'
+        'jetton_transfers', 'nft_transfers', 'v_jettons', 'prices', 'nft_collections'
     )
 ),
 received_tokens as not materialized (

@@ -183,6 +183,15 @@ create or replace macro balances_of(states, wallets, jettons) as table
     left join labels
         on wallets.owner = labels.account and owner_workchain = labels.workchain;
 
+-- The newest name of every collection; the relation is `nft_collections`, read once.
+create or replace macro collection_names(relation) as table
+    select
+        workchain,
+        account,
+        arg_max_null(content, mc_seqno) ->> '$.name' as name
+    from query_table(relation)
+    group by workchain, account;
+
 -- The columns of `dex_prices` that others read, without rows.
 create or replace macro no_prices() as table
     select
@@ -220,7 +229,7 @@ create or replace macro valued_jettons(relation, jettons, price_list) as table
 
 -- Coins and extra currencies that delivered messages carried, and tokens that transfers moved, in one
 -- shape; the first two have the body. The relations are `messages`, `jetton_transfers`, `nft_transfers`,
--- `v_jettons`, `dex_prices` and `latest_nft_collections`.
+-- `v_jettons`, `dex_prices` and `nft_collections`.
 create or replace macro moved_coins(relation) as table
     select
         'ton' as kind,
@@ -298,7 +307,7 @@ create or replace macro moved_tokens(transfers, nfts, jettons, price_list, colle
         ton_address(moved.workchain, moved.account) as asset,
         moved.workchain as asset_workchain,
         moved.account as asset_id,
-        held.content ->> '$.name' as symbol,
+        held.name as symbol,
         1 as amount,
         1 as amount_units,
         moved.workchain as tx_workchain,
@@ -308,7 +317,7 @@ create or replace macro moved_tokens(transfers, nfts, jettons, price_list, colle
         moved.mc_seqno,
         moved.day
     from each_move(nfts) as moved
-    left join query_table(collections) as held
+    left join collection_names(collections) as held
         on moved.collection = held.account and moved.collection_workchain = held.workchain
     where not aborted;
 create or replace macro moved_assets(
