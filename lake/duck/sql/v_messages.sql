@@ -35,13 +35,15 @@ select
     direction = 'in' or kind = 'ext_out' as delivered,
     opcode,
     bodies.decoded_opcode as opcode_name, -- part: body
-    case when kind <> 'ext_in' then body_comment(bodies.decoded_opcode, bodies.decoded) end as comment, -- part: body
+    case when kind <> 'ext_in' then body_comment(bodies.decoded_opcode, bodies.decoded) end as comment, -- part: said
     bodies.decoded as body, -- part: body
     messages.body_hash,
     created_lt,
     messages.mc_seqno,
     messages.day
-from each_message('moved') as messages
+from moved as messages
+-- As in each_message, for the joins below.
+semi join (select unnest(['in', 'out']) as direction) as either using (direction) -- part: looked_up
 left join message_bodies as bodies -- part: body
     on messages.mc_seqno = bodies.mc_seqno
     and messages.body_hash = bodies.body_hash -- bounded

@@ -34,7 +34,10 @@ traced as not materialized (
         moved.*,
         trace_id, -- part: trace
         body_comment(decoded_opcode, decoded) as comment, -- part: body
-    from each_row('moved') as moved
+    from moved
+    -- As in each_row, for the joins below.
+    semi join (select unnest([true, false]) as is_master) as either -- part: looked_up
+        on (moved.tx_workchain = -1) = is_master
     left join message_bodies as bodies -- part: body
         on moved.mc_seqno = bodies.mc_seqno
         and moved.body_hash = bodies.body_hash -- bounded

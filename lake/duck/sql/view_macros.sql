@@ -252,7 +252,7 @@ create or replace macro moved_coins(relation) as table
         body_hash,
         mc_seqno,
         day
-    from each_message(relation)
+    from query_table(relation)
     where direction = 'in' and kind = 'int' and value > 0;
 create or replace macro moved_currencies(relation) as table
     select
@@ -271,7 +271,7 @@ create or replace macro moved_currencies(relation) as table
         body_hash,
         mc_seqno,
         day
-    from each_message(relation)
+    from query_table(relation)
     where direction = 'in' and kind = 'int' and value_extra_currencies is not null;
 create or replace macro moved_tokens(transfers, nfts, jettons, price_list, collections) as table
     select

@@ -35,6 +35,10 @@ select kind from messages
 """  # noqa: S608 - ours
 
 
+CUT_VIEWS = sorted(VIEWS_IN_PARTS & {*VIEWS})
+SAID, TRACED = ({p for p in PARTS if name not in PARTS[p]} for name in ("comment", "trace_id"))
+
+
 @pytest.mark.parametrize("statement", READING_ALL.strip().splitlines())
 def test_what_may_read_every_column_reads_whole_views(statement: str) -> None:
     views = VIEWS_IN_PARTS if "v_" in statement else ()
@@ -49,8 +53,8 @@ def test_what_may_read_every_column_reads_whole_views(statement: str) -> None:
         ("from v_messages select kind where sender_id = ton_account('x')", {*PARTS, FEW, PAIRED}),
         ("select * from v_messages as v where v.tx_hash = $hash", {FEW}),
         ("explain analyze select m.amount * 2 as n from v_messages m order by n", set(PARTS)),
-        ("select day from v_messages where Comment = 'hi'", set(PARTS) - {"body"}),
-        ("select day from v_messages where trace_id=$x", set(PARTS) - {"trace", "traced", "edge"}),
+        ("select day from v_messages where Comment = 'hi'", SAID),
+        ("select kind from v_messages where trace_id = $id", {*TRACED, TRACE}),
         ("from v_transfers select time where kind = 'ton' and amount > 1", {*PARTS, "token"}),
         ("from v_transfers t join blocks using (day) where t.kind = 'ton'", {"token"}),
         ("from v_nft_events where event = 'minted' and item = 'x'", {"moved"}),
@@ -59,9 +63,6 @@ def test_what_may_read_every_column_reads_whole_views(statement: str) -> None:
 )
 def test_parts_whose_columns_are_not_named_are_unread(statement: str, unread: set[str]) -> None:
     assert set(list_unread(duckdb.connect(), statement, ["v_messages"])) == unread
-
-
-CUT_VIEWS = sorted(VIEWS_IN_PARTS & {*VIEWS})
 
 
 def list_cuts() -> list[tuple[str, tuple[str, ...]]]:
