@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _LISTED = (files("tonlake.lake.duck") / "parts.txt").read_text("utf-8").splitlines()
 PARTS = {part: frozenset(names.split()) for part, names in (line.split(":") for line in _LISTED)}
-"""Columns of each part, in any view."""
+"""Columns of each part, in any view, or the view that alone reads it."""
 
 VIEWS_IN_PARTS = frozenset(
     {"v_messages", "v_transactions", "v_transfers", "v_jetton_transfers", "v_swaps", "v_accounts"}

@@ -22,7 +22,10 @@ with moved as not materialized (
         case when received.body_hash is not null then body_comment(decoded_opcode, decoded) end as comment, -- part: body
         transfers.mc_seqno,
         transfers.day
-    from each_move('jetton_transfers') as transfers
+    from jetton_transfers as transfers
+    -- As in each_move, for the joins below.
+    semi join (select unnest([true, false]) as ended) as either -- part: body
+        on coalesce(transfers.aborted, false) = ended
     left join messages as received -- part: body
         on transfers.lt = received.tx_lt
         and transfers.account = received.tx_account
@@ -86,7 +89,10 @@ traced as not materialized (
     select
         moved.*,
         trace_id, -- part: trace
-    from each_row('moved') as moved
+    from moved
+    -- As in each_row, for the join below.
+    semi join (select unnest([true, false]) as is_master) as either -- part: trace
+        on (moved.tx_workchain = -1) = is_master
     left join transaction_traces as traced -- part: trace
         on moved.tx_lt = traced.lt
         and moved.tx_account = traced.account

@@ -218,7 +218,7 @@ create or replace macro valued_jettons(relation, jettons, price_list) as table
             tx_time as time,
             symbol,
             ton_amount(amount, decimals) as scaled
-        from each_move(relation) as moved
+        from query_table(relation) as moved
         left join query_table(jettons) as jettons
             on moved.jetton = jettons.account and moved.jetton_workchain = jettons.workchain
     ) as named
