@@ -21,7 +21,7 @@ from tonlake.ingest.span import choose_span
 from tonlake.lake.log.state import read_state
 
 TEMPORARY_SHARE = 3
-"""One flip of so many is in temporary packages."""
+"""Of this many flips, one is in temporary packages."""
 
 SEED = 41
 

@@ -10,7 +10,7 @@ from tonlake.api.text.encoding import Address
 
 HOT_ACCOUNTS = 10
 COLD_TRANSACTIONS = (100, 1000)
-"""A cold account has so many transactions: a page of 100 is full, and spread over the lake."""
+"""Transactions of a cold account: a page of 100 is full, and spread over the lake."""
 STATES_AT_ONCE = 1000
 
 COUNTED = """

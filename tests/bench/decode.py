@@ -20,7 +20,7 @@ RUNS_S = 3.0
 """Seconds of CPU spent on one set of blocks, in as many runs as fit."""
 
 LINKED_BLOCKS = 20
-"""A chunk of ingest holds about so many large blocks."""
+"""About the number of large blocks in a chunk of ingest."""
 
 PYTHON_TARGET, NATIVE_TARGET, NATIVE_RATIO = 10_000, 250_000, 25
 

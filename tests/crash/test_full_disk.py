@@ -19,7 +19,7 @@ STEPS = {"first": 0, "commit": 2, "lookups": 3, "compact": 4, "undo": 7, "import
 """Number of the step that is tried for each kind of work."""
 
 SHORT_EVERY = 7
-"""The short form tries one operation in so many."""
+"""Of this many operations, the short form tries one."""
 
 
 pytestmark = pytest.mark.usefixtures("frequent_checkpoints")

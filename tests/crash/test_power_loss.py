@@ -21,10 +21,10 @@ from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSettings
 
 GOES_ON_EVERY = 60
-"""How many of the states are taken up again until the history ends: one in so many."""
+"""How many of the states are taken up again until the history ends: one in this many."""
 
 SHORT_EVERY, KILL_EVERY = 7, 150
-"""The short forms try one operation in so many; the long ones all."""
+"""Of this many operations, the short forms try one; the long ones try all."""
 
 
 pytestmark = pytest.mark.usefixtures("frequent_checkpoints")

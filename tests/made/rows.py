@@ -28,7 +28,7 @@ SHARD = -(2**63)
 LT_STEP = 10_000
 LT_SPAN = LT_STEP * 1000
 SEND_BACK = 300
-"""A message is consumed at most so many transactions after it was sent."""
+"""A message is consumed at most this many transactions after it was sent."""
 
 ZERO = bytes(32)
 _BODY_HEAD = bytes.fromhex("b5ee9c720101010100")

@@ -28,7 +28,7 @@ def _command(lake: Path, cursor: str | None) -> list[str]:
 
 
 def _scan(lake: Path, cursor: str | None, max_bytes: int) -> bytes:
-    """Read so many bytes of a scan, or all of it, and kill it."""
+    """Read a number of bytes of a scan, or all of it, and kill it."""
     with subprocess.Popen(
         _command(lake, cursor), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:

@@ -558,7 +558,7 @@ def test_an_event_ends_the_wait_and_all_are_taken(tmp_path: Path) -> None:
     path = tmp_path / "events"
     os.mkfifo(path)
     with closing(Wakeup(str(path))) as wakeup:
-        wakeup.wait(0)  # opens the pipe: before that nobody reads
+        wakeup.wait(0)  # opens the pipe: before that there is no reader
         write_events(path, 3)
         wakeup.wait(FOREVER_S)
         left = os.open(path, os.O_RDONLY | os.O_NONBLOCK)

@@ -48,7 +48,7 @@ def make_message(name: str) -> Message:
 
 
 def make_transaction(name: str, *, sent: int = 0, arrived: bool = True) -> Transaction:
-    """Make a transaction that sent so many messages."""
+    """Make a transaction that sent a number of messages."""
     return Transaction(
         account="",
         hash=name,
