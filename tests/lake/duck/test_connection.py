@@ -238,7 +238,7 @@ def test_other_forms_are_refused(macros: DuckDBPyConnection, macro: str, kind: s
 
 
 @examples(max_examples=20, deadline=None)
-@given(st.integers(0, 10**38 - 1), st.integers(0, 255))
+@given(st.integers(0, 10**38 - 1), st.integers(0, 12) | st.integers(0, 255))
 def test_scaled_amounts(macros: DuckDBPyConnection, units: int, decimals: int) -> None:
     scaled = one(macros, "select ton_scaled($1::decimal(38, 0), $2)", units, decimals)
     with localcontext() as context:

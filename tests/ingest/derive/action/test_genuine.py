@@ -68,11 +68,6 @@ def test_every_activity_is_its_action(
         seen.add(kind)
         if kind not in BY_OTHERS:
             assert activity["wallet"].upper() in {row["source"] for row in mine}
-        if "item" in activity and kind != "ton_transfer":
-            assert activity["item"].upper() in {row["asset_secondary"] for row in mine}
-        if "query_id" in activity and kind == "jetton_transfer":
-            details = json.loads(mine[0]["details"])["jetton_transfer_data"]
-            assert details["query_id"] == activity["query_id"]
     assert seen == set(KINDS.values())
 
 

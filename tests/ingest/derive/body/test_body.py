@@ -35,7 +35,6 @@ from tonlake.ingest.derive.body.codec import (
 )
 from tonlake.ingest.derive.body.function import MAX_LEVELS
 from tonlake.ingest.derive.body.scheme import load_scheme
-from tonlake.ingest.errors import BocError
 
 EXCESS = 0xD53276DB
 BOUNCE = 0xFFFFFFFF
@@ -484,16 +483,6 @@ def test_garbage_after_an_opcode_never_raises(
     name, value = show_message(tree, cells[-1], external_in=external_in)
     assert name == name_opcode(opcode)
     assert value is None or "@type" in value
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.binary(max_size=300))
-def test_garbage_bags_give_an_object_or_an_error_of_cells(data: bytes) -> None:
-    try:
-        tree = parse_boc(data)
-    except BocError:
-        return
-    show_message(tree, tree.roots[0], external_in=True)
 
 
 def test_bodies_of_dedust_v2_are_read(shared: Path) -> None:

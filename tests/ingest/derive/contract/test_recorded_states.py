@@ -117,22 +117,6 @@ def test_every_state_gets_the_interface_of_its_code(
     assert len(wallets) + 4 == len(recorded)
 
 
-def test_recorded_names_of_these_accounts(shared: Path, recorded: list[Row], world: World) -> None:
-    labels = json.loads((shared / "data/contracts/interface_labels.json").read_text())
-    states = {str(state.address): state for state in world.list_states()}
-    met = 0
-    for label in labels:
-        state = states.get(label["account"])
-        if state is not None and label["interfaces"]:
-            assert state.code_hash is not None
-            assert name_interfaces(state.code_hash, None) == label["interfaces"]
-            met += 1
-    traces = read_lines(shared / "data/classifier/traces.jsonl.zst")
-    known = {account.upper() for trace in traces for account in trace["interfaces"]}
-    assert met + len(known & states.keys()) > 0
-    assert len(recorded) == len(states)
-
-
 class Deployment(NamedTuple):
     """A recorded jetton wallet, and the hashes of its initial code and data."""
 
