@@ -69,10 +69,8 @@ def exotic_mask(cell: bytes, child_masks: Sequence[int]) -> int:
 MAX_DEPTH = 1024
 """Deepest tree the node accepts (``CellTraits::max_depth``)."""
 
-_LEVEL_ONE = 1
 # Highest first descriptor of an ordinary cell without levels.
 _MAX_PLAIN_D1 = 4
-_DEPTHS = [depth.to_bytes(DEPTH_BYTES, "big") for depth in range(0xFFFF + 1)]
 
 
 class Digests:
@@ -118,7 +116,7 @@ class Digests:
                 self._fill(cell)
                 continue
             children = links[cell]
-            parts = [head, *[_DEPTHS[depths[child]] for child in children]]
+            parts = [head, *[depths[child].to_bytes(DEPTH_BYTES) for child in children]]
             parts += [tops[child] for child in children]
             tops[cell] = bottoms[cell] = sha256(b"".join(parts)).digest()
 
@@ -150,10 +148,11 @@ class Digests:
 
     def all_hashes(self, cell: int) -> bytes:
         """Return hashes, then depths, of all levels, in the form stored in bags of cells."""
-        mask = self._cells[cell][0] >> 5
-        levels = [0, *(bit + 1 for bit in range(3) if mask >> bit & 1)]
-        found = [self.at(cell, level) for level in levels]
-        return b"".join([each for each, _ in found] + [_DEPTHS[depth] for _, depth in found])
+        levels = self._cells[cell][0] >> 5 << 1 | 1  # a bit for each that has a hash of its own
+        found = [self.at(cell, level) for level in range(MAX_LEVEL + 1) if levels >> level & 1]
+        return b"".join(
+            [each for each, _ in found] + [depth.to_bytes(DEPTH_BYTES) for _, depth in found]
+        )
 
     def _fill(self, cell: int) -> None:
         head = self._cells[cell]
@@ -179,7 +178,7 @@ class Digests:
             d1 = head[0] & 0x1F | (mask & ((1 << level) - 1)) << 5
             below = [self.at(child, level + deeper) for child in children]
             parts = [bytes((d1, head[1])), hashes[-1] if hashes else head[2:]]
-            parts += [_DEPTHS[depth] for _, depth in below]
+            parts += [depth.to_bytes(DEPTH_BYTES) for _, depth in below]
             parts += [child_hash for child_hash, _ in below]
             hashes.append(sha256(b"".join(parts)).digest())
             deepest = max((depth for _, depth in below), default=-1)
@@ -202,7 +201,7 @@ class Digests:
         self.bottoms[cell] = hashes[0]
         self.shallows[cell] = depths[0]
         self.tops[cell] = hashes[-1]
-        if len(hashes) > _LEVEL_ONE + 1:
+        if hashes[1:-1]:
             self._middles[cell] = hashes, depths
 
     def _check_merkle(self, cell: int) -> None:
@@ -210,7 +209,7 @@ class Digests:
         head = self._cells[cell]
         children = self._links[cell]
         stored = b"".join(self.bottoms[child] for child in children)
-        stored += b"".join(_DEPTHS[self.shallows[child]] for child in children)
+        stored += b"".join(self.shallows[child].to_bytes(DEPTH_BYTES) for child in children)
         if head[3:] != stored:
             raise BocError(f"Merkle cell {cell} does not store the hashes of its children")
 
