@@ -256,7 +256,7 @@ def test_an_error_on_the_way_is_passed_on() -> None:
 
 
 _NAMED_OPCODE = 0x0F8A7EA5
-_BODY = serialize_single(_NAMED_OPCODE.to_bytes(4) + b"\x01\x02")
+_BODY = serialize_single(b"\0\x0c" + _NAMED_OPCODE.to_bytes(4) + b"\x01\x02")
 _BODIES = st.one_of(
     st.none(),
     st.binary(max_size=40),
@@ -266,7 +266,7 @@ _BODIES = st.one_of(
     st.tuples(st.integers(0, len(_BODY) - 1), st.integers(0, 255)).map(
         lambda change: _BODY[: change[0]] + bytes([change[1]]) + _BODY[change[0] + 1 :]
     ),
-    st.just(add_crc32c(serialize_single(b"\xde\xad\xbe\xef"))),
+    st.just(add_crc32c(serialize_single(b"\0\x08\xde\xad\xbe\xef"))),
 )
 
 
