@@ -88,6 +88,8 @@ def add_key(path: Path, name: str, rps: int) -> str:
 
 def revoke_key(path: Path, identity: str) -> KeyRecord | None:
     """Remove a key from the key file and return its record; None if there is no such key."""
+    if identity not in read_keys(path):  # a file that is not there gets no lock beside it
+        return None
     with _changing(path):
         records = read_keys(path)
         gone = records.pop(identity, None)

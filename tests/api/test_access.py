@@ -103,6 +103,8 @@ def test_a_revoked_key_is_gone(path: Path) -> None:
     assert gone is not None
     assert gone.name == "a"
     assert revoke_key(path, first.split("_")[1]) is None
+    assert revoke_key(path.with_name("none"), "x") is None
+    assert not list(path.parent.glob("none*"))
     records = read_keys(path)
     assert find_record(records, first) is None
     found = find_record(records, second)
