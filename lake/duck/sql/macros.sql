@@ -57,7 +57,7 @@ create or replace macro ton_friendly_whole(body) as
 create or replace macro ton_friendly(workchain, account, bounceable := true, testnet := false) as
     ton_friendly_whole(ton_friendly_body(workchain, account, bounceable, testnet));
 
--- The 36 bytes of a friendly form; NULL if the text is not base64url.
+-- The 36 bytes of a friendly form; NULL if the text is no base64.
 create or replace macro ton_friendly_bytes(form) as
     try(from_base64(translate(form, '-_', '+/')));
 -- The first byte is 11, 51, 91 or d1; the CRC-16 of bytes followed by their checksum is 0. Lengths stand

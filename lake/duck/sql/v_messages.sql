@@ -35,7 +35,7 @@ select
     direction = 'in' or kind = 'ext_out' as delivered,
     opcode,
     bodies.decoded_opcode as opcode_name, -- part: body
-    case when kind <> 'ext_in' then body_comment(bodies.decoded_opcode, bodies.decoded) end as comment, -- part: said
+    case when kind <> 'ext_in' then body_comment(bodies.decoded_opcode, bodies.decoded) end as comment, -- part: comment
     bodies.decoded as body, -- part: body
     messages.body_hash,
     created_lt,
