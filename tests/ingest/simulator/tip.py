@@ -4,8 +4,8 @@
 
 The chain has no pauses, so the times that files and log entries wait are shorter than in a service,
 and the caches smaller. As the speed of a machine changes, the cost of a block is judged in units of
-other work of the same process: ingesting the first blocks of another node. The exit code is 1 if
-the last tenth of the run is out of bounds, or the rows are not those of one bulk ingest.
+other work: a process beside the follower ingests the first blocks of another node. The exit code is
+1 if the last tenth of the run is out of bounds, or the rows are not those of one bulk ingest.
 """
 
 import argparse
@@ -34,7 +34,6 @@ from tests.ingest.simulator.report import compare_with_node, read_own_mib
 from tests.ingest.simulator.service import list_children
 from tests.made.chain import REMEMBERED_MC_BLOCKS, Chain
 from tests.patience import compose
-from tonlake.api.settings import Settings
 from tonlake.ingest.run.follow import Follower
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
@@ -79,23 +78,26 @@ def beside_s() -> float:
     return used.ru_utime + used.ru_stime + live_s
 
 
-def measure_reference(folder: Path, settings: Settings) -> float:
-    """Return the CPU seconds to ingest all blocks of the node in ``folder`` into a new lake."""
-    shutil.rmtree(folder / "lake", ignore_errors=True)
-    began_s = time.process_time()
-    with closing(open_node(folder / "db")) as source:
-        ingest(source, folder / "lake", Span(1, REFERENCE_MC_BLOCKS), settings)
-    return time.process_time() - began_s
+SETTINGS = compose(lake=LAKE, follow={"shorter_ms": 0}, ingest={"cached_rows": CACHED_ROWS})
 
 
-def follow(calls: Connection, db_dir: Path, lake: Path, reference: Path) -> None:
+def measure_reference(calls: Connection, folder: Path) -> None:
+    """Measure, for each number received, the CPU seconds to ingest so many blocks of a node."""
+    for mc_blocks in iter(calls.recv, None):
+        shutil.rmtree(folder / "lake", ignore_errors=True)
+        began_s = time.process_time()
+        with closing(open_node(folder / "db")) as source:
+            ingest(source, folder / "lake", Span(1, mc_blocks), SETTINGS)
+        calls.send(time.process_time() - began_s)
+
+
+def follow(calls: Connection, db_dir: Path, lake: Path) -> None:
     """Run a follower: for each block of the node, follow until it is in the lake."""
     notes: list[str] = []
-    settings = compose(lake=LAKE, follow={"shorter_ms": 0}, ingest={"cached_rows": CACHED_ROWS})
-    follower = Follower(lambda: open_node(db_dir), lake, settings, notify=notes.append)
+    follower = Follower(lambda: open_node(db_dir), lake, SETTINGS, notify=notes.append)
     log = LogReader(lake)
     with closing(follower):
-        for last, compares in iter(calls.recv, None):
+        for last in iter(calls.recv, None):
             began_s = time.process_time()
             for _ in range(MAX_STEPS):
                 rest_s = follower.step()
@@ -104,9 +106,8 @@ def follow(calls: Connection, db_dir: Path, lake: Path, reference: Path) -> None
                 time.sleep(rest_s)
             else:
                 notes.append(f"does not reach {last}: {log.read().ranges}")
-            spent_s, own_mib = time.process_time() - began_s, read_own_mib(os.getpid())
-            reference_s = measure_reference(reference, settings) if compares else None
-            calls.send((spent_s, reference_s, beside_s(), own_mib, notes))
+            spent_s = time.process_time() - began_s
+            calls.send((spent_s, beside_s(), read_own_mib(os.getpid()), notes))
             notes.clear()
 
 
@@ -119,8 +120,8 @@ class Tip:
         self.lake = folder / "lake"
         self.lake.mkdir(parents=True)
         made = DemoMoulds(folder), VARIED, options.shard_blocks, options.shards
-        self._chain, self._reference = Chain(*made), folder / "reference"
-        with closing(SimulatedNode(self._reference / "db")) as other:
+        self._chain = Chain(*made)
+        with closing(SimulatedNode(folder / "reference" / "db")) as other:
             first = Chain(*made)
             for _ in range(REFERENCE_MC_BLOCKS):
                 other.write(first.grow())
@@ -133,6 +134,7 @@ class Tip:
         self._kills = self._spread(options.kills, options.blocks)
         self._backs = self._spread(options.rollbacks, options.blocks)
         self._done = 0
+        self._other, self._reference = start(measure_reference, folder / "reference")
         self._start()
 
     def _spread(self, count: int, blocks: int) -> set[int]:
@@ -141,7 +143,7 @@ class Tip:
         return {at * step + self._dice.randrange(step) for at in range(count)}
 
     def _start(self) -> None:
-        self._process, self._calls = start(follow, self.node.db_dir, self.lake, self._reference)
+        self._process, self._calls = start(follow, self.node.db_dir, self.lake)
         self._beside_s = 0.0
 
     def follow(self, blocks: int) -> Figures:
@@ -153,10 +155,13 @@ class Tip:
             if self._done in self._backs:
                 self._go_back()
             self._write()
-            self._calls.send((self.node.last, at % max(1, blocks // REFERENCES) == 0))
+            self._calls.send(self.node.last)
             if self._done in self._kills:
                 self._kill()
             self._receive()
+            if at % max(1, blocks // REFERENCES) == 0:
+                self._reference.send(REFERENCE_MC_BLOCKS)
+                self._reference_s.append(self._reference.recv())
             self._done += 1
         opened = [open_lake(self.lake).open_ms for _ in range(3)]
         cpu_ms = sum(self._spent_s.values()) * 1000 / blocks
@@ -187,7 +192,7 @@ class Tip:
         self._chain.go_back(after)
         self.happened["roll-backs"] += 1
         if self._dice.random() < 0.5:
-            self._calls.send((after, False))
+            self._calls.send(after)
             self._receive()
 
     def _kill(self) -> None:
@@ -203,12 +208,11 @@ class Tip:
         if follower in victims:
             self._process.join()
             self._start()
-            self._calls.send((self.node.last, True))
+            self._calls.send(self.node.last)
 
     def _receive(self) -> None:
         """Wait until the follower has what the node has."""
-        spent_s, reference_s, beside_s, own_mib, notes = self._calls.recv()
-        self._reference_s += [] if reference_s is None else [reference_s]
+        spent_s, beside_s, own_mib, notes = self._calls.recv()
         self._spent_s["follower"] += spent_s
         self._spent_s["maintenance"] += max(0.0, beside_s - self._beside_s)
         self._beside_s = max(self._beside_s, beside_s)
@@ -216,9 +220,10 @@ class Tip:
         self.problems += [note for note in notes if not note.startswith(EXPECTED)]
 
     def close(self) -> None:
-        with suppress(BrokenPipeError):
-            self._calls.send(None)
-        self._process.join()
+        for process, calls in ((self._process, self._calls), (self._other, self._reference)):
+            with suppress(BrokenPipeError):
+                calls.send(None)
+            process.join()
         self.node.close()
 
 
