@@ -26,11 +26,11 @@ LOG = logging.getLogger("tonlake.api")
 LOOK_EVERY_S = 0.02
 """How often the log is checked for a newer commit; a check is one ``stat`` call."""
 
-WAIT_S = 1.0
-"""How long requests wait while the newest snapshot is opened, before they use the previous one."""
-
 ATTENTION_S = 5.0
 """How long after a request new commits are opened ahead of the next one."""
+
+AHEAD_S = 0.25
+"""How long requests use the previous snapshot while a new commit is opened ahead of them."""
 
 KEPT_SNAPSHOTS = 4
 """How many snapshots stay open: the newest, those that requests name, and the ones before."""
@@ -81,8 +81,10 @@ class SnapshotHolder:
         self._opening = threading.Lock()
         self._kept: OrderedDict[int, _Opened] = OrderedDict()
         self._pasts: OrderedDict[tuple[int, int], _Opened] = OrderedDict()
-        self._newest = 0
-        self._began_s = self._asked_s = self._looked_s = float("-inf")
+        self._newest = self._prepared = 0
+        self._asked_s = self._looked_s = self._noticed_s = float("-inf")
+        self.is_opened_ahead = False
+        """Whether ``open_ahead`` is called soon after each commit."""
         self._reported: set[str] = set()
 
     def reader(
@@ -170,19 +172,23 @@ class SnapshotHolder:
             newest = max(list_log(self._lake_dir)[0], default=0)
         while (folder / entry_name(newest + 1)).exists():
             newest += 1
+        if newest != self._newest == self._prepared:
+            self._noticed_s = now_s
         self._newest, self._looked_s = newest, now_s
         return newest
 
-    def newest_open(self) -> int | None:
-        """Return the number of the snapshot that serves new requests, without waiting.
-
-        None if the next request has to open one, or to wait for it.
-        """
+    def _prepared_number(self) -> int:
+        """Return the number of the newest commit, or the one before while it is opened ahead."""
         newest = self.newest_number()
+        is_awaited = self.is_opened_ahead and time.monotonic() - self._noticed_s < AHEAD_S
+        return self._prepared if is_awaited and self._prepared in self._kept else newest
+
+    def newest_open(self) -> int | None:
+        """Return the number of the snapshot that serves new requests; None: the next opens it."""
+        newest = self._prepared_number()
         if newest in self._kept:
             return newest
-        is_late = self._opening.locked() and self._rest_s() <= 0
-        return max(self._kept, default=None) if is_late else None
+        return max(self._kept, default=None) if self._opening.locked() else None
 
     def expect(self) -> None:
         """Note a request: commits of the next seconds are opened ahead of others."""
@@ -195,11 +201,12 @@ class SnapshotHolder:
             return
         earlier = self._find_latest()
         try:
-            opened = self._open_newest()
+            opened = self._open_newest(self.newest_number())
             opened.views.provide_ahead(since_s)
             if earlier is not None and earlier.index is not None and opened.index is not None:
                 opened.index.open_ahead(earlier.index)
-                self.reader().repeat_lasting([*earlier.lasting])
+                self.reader(opened.snapshot.number).repeat_lasting([*earlier.lasting])
+            self._prepared = opened.snapshot.number
         except (LakeError, QueryError, OSError, duckdb.Error):
             LOG.exception("a commit cannot be opened ahead of requests")
 
@@ -215,27 +222,21 @@ class SnapshotHolder:
             self._pasts = OrderedDict()
         self._database.close()
 
-    def _open_newest(self) -> _Opened:
-        """Open the newest snapshot; other threads wait for it, or soon use the previous one."""
-        newest = self.newest_number()
-        found = self._find_latest()
+    def _open_newest(self, newest: int | None = None) -> _Opened:
+        """Open the newest snapshot; other threads use the previous one, if there is one."""
+        newest = newest or self._prepared_number()
+        found = self._kept.get(newest) or self._find_latest()
         if found is not None and found.snapshot.number >= newest:
             return found
-        if not self._opening.locked():
-            self._began_s = time.monotonic()
-        is_mine = self._opening.acquire(timeout=-1 if found is None else max(0.0, self._rest_s()))
+        if not self._opening.acquire(blocking=found is None) and found is not None:
+            return found
         try:
             latest = self._find_latest()
-            if latest is None or (is_mine and latest.snapshot.number < newest):
+            if latest is None or latest.snapshot.number < newest:
                 latest = self._connect(None)
             return latest
         finally:
-            if is_mine:
-                self._opening.release()
-
-    def _rest_s(self) -> float:
-        """Return how long to wait for the snapshot that is being opened."""
-        return self._began_s + WAIT_S - time.monotonic()
+            self._opening.release()
 
     def _find_latest(self) -> _Opened | None:
         with self._lock:
@@ -250,7 +251,6 @@ class SnapshotHolder:
 
     def _connect(self, number: int | None) -> _Opened:
         """Open a snapshot and store it; the caller holds ``_opening``."""
-        self._began_s = time.monotonic()
         check = self._settings.lake.check_digests
         earlier = None if number is not None else self.latest()
         try:

@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 LOG = logging.getLogger("tonlake.stream")
 
-LOOK_EVERY_S = 0.05
+LOOK_EVERY_S = 0.02
 """Interval at which the hub looks for a new commit."""
 
 READERS = 2
@@ -98,6 +98,7 @@ class Hub:
     async def start(self) -> None:
         """Start to follow commits, beginning after the newest one."""
         self._loop = asyncio.get_running_loop()
+        self._holder.is_opened_ahead = True
         self._newest = await self._in_thread(self._holder.newest_number)
         await self._offer_confirmed(TYPES)  # those of before a restart
         self._task = asyncio.create_task(self._run())

@@ -242,7 +242,7 @@ def decode(code: Slice) -> list[tuple[int, Step]]:
     while reader.start < reader.end:
         gas, found = _decode_one(reader)
         steps.append((gas, found))
-        if found is INVALID:
+        if found is invalid:
             return steps
     if reader.ref < reader.ref_end:
         following = reader.child()
@@ -252,11 +252,9 @@ def decode(code: Slice) -> list[tuple[int, Step]]:
     return steps
 
 
-def _invalid(_machine: Machine) -> Continuation | None:
+def invalid(_machine: Machine) -> Continuation | None:
+    """Refuse an unknown instruction: the step in its place."""
     raise VmError(Exit.INVALID_OPCODE)
-
-
-INVALID: Step = _invalid
 
 
 def _decode_one(reader: Loader) -> tuple[int, Step]:
@@ -264,17 +262,17 @@ def _decode_one(reader: Loader) -> tuple[int, Step]:
     window = peek(reader)
     found = find_instruction(window)
     if found is None:
-        return _charge_invalid(window), INVALID
+        return _charge_invalid(window), invalid
     forms = [parse_form(form) for form in found.operands]
     gas = _charge(found)
     bits = gas - INSTRUCTION_GAS
     if reader.end - reader.start < bits:
-        return gas, INVALID
+        return gas, invalid
     reader.start += found.opcode_bits
     try:
         operands = [form.read(reader) for form in forms]
     except VmError:
-        return gas, INVALID
+        return gas, invalid
     made = _make_step(found, operands, reader)
     if found.since:
         early = gas if found.first in OPCODES else INSTRUCTION_GAS
@@ -306,7 +304,7 @@ def _make_step(found: Instruction, operands: list[Operand], reader: Loader) -> S
         return OPCODES[found.first](*operands)
     if name in STEPS and not operands:
         return STEPS[name]
-    return MAKERS[name](reader.rest(), *operands) if name in MAKERS else INVALID
+    return MAKERS[name](reader.rest(), *operands) if name in MAKERS else invalid
 
 
 def _guard(since: int, early: int, gas: int, made: Step) -> Step:

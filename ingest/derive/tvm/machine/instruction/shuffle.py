@@ -8,7 +8,7 @@ from operator import itemgetter
 from types import NoneType
 from typing import Any
 
-from tonlake.ingest.derive.tvm.machine.code import INVALID, OPCODES, WHEN, maker, numbered, step
+from tonlake.ingest.derive.tvm.machine.code import OPCODES, WHEN, invalid, maker, numbered, step
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.state import MAX_TUPLE, Machine, Step, expect
 
@@ -96,7 +96,7 @@ def _exchange(one: int, other: int) -> Step:
 
 
 _exchange_top = partial(_exchange, 0)
-OPCODES[0x100000] = lambda i, j: _exchange(i, j) if 0 < i < j else INVALID  # XCHG s(i), s(j)
+OPCODES[0x100000] = lambda i, j: _exchange(i, j) if 0 < i < j else invalid  # XCHG s(i), s(j)
 
 
 def _chain(*steps: Step) -> Step:
