@@ -202,7 +202,7 @@ class Hub:
 
     async def _look(self) -> None:
         """Offer the events of all new commits and signed blocks, and call the watcher."""
-        newest = await self._in_thread(self._holder.newest_number)
+        newest = self._holder.newest_number()
         is_new = self._newest < newest
         if is_new:  # before its events: who asks after one sees the commit without waiting
             await self._in_thread(self._holder.open_ahead)
