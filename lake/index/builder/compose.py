@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -28,6 +27,7 @@ from tonlake.lake.index.segment.declared import (
     NO_LT,
     STATE_COLUMNS,
     TRANSACTIONS,
+    UTIME,
     Indexed,
     workchain_of,
 )
@@ -48,6 +48,7 @@ from tonlake.lake.index.segment.segment import (
     CODE_ABSENT,
     CODE_FIRST,
     CODE_UNKNOWN,
+    Numbers,
     list_keys,
     write_postings,
 )
@@ -70,8 +71,6 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
 
 _MANY = 200_000
 """Rows of a source from which on free memory is returned before each table: it may be half."""
-
-_Numbers = npt.NDArray[Any]
 
 Read = Callable[..., pa.Table]
 """Reads columns of a file, or all, like ``read_rows``."""
@@ -110,7 +109,7 @@ def _make_empty(name: str) -> pa.Table:
     return pa.schema([fields.field(column) for column in columns]).empty_table()
 
 
-_ARROW = {"q": pa.int64(), "I": pa.uint32(), "i": pa.int32()}
+_ARROW = {LT: pa.int64(), UTIME: pa.uint32()}
 _SPECIAL = frozenset({TRANSACTIONS.name, MESSAGES.name, ACCOUNT_STATES.name, ACTION_ACCOUNTS.name})
 
 
@@ -131,26 +130,14 @@ def sort_rows(rows: pa.Table, names: Sequence[str]) -> pa.Table:
 
 def _sort(rows: pa.Table, names: Sequence[str]) -> pa.Array:
     """Return the order of rows by columns, those of equal keys in their order."""
-    places = rows.select(list(names)).append_column("place", _count(rows.num_rows))
-    return pc.sort_indices(places, [(name, "ascending") for name in (*names, "place")])
-
-
-def _count(rows: int) -> pa.Array:
-    """Return 0, 1, 2 ... for some rows."""
-    return _pack("I", range(rows))
-
-
-def _pack(code: str, values: Iterable[int]) -> pa.Array:
-    """Return an Arrow array of numbers."""
-    numbers = array(code, values)
-    return pa.Array.from_buffers(_ARROW[code], len(numbers), [None, pa.py_buffer(numbers)])
+    return pc.sort_indices(rows, [(name, "ascending") for name in names])
 
 
 def _write_table(writer: SegmentWriter, table: Indexed, rows: pa.Table) -> None:
     """Write the arrays of a table, whose rows are in order."""
     name = table.name
     for column in (*table.hashes, *table.keys):
-        values, places = rows[column].combine_chunks(), _count(rows.num_rows)
+        values, places = rows[column].combine_chunks(), np.arange(rows.num_rows)
         if table.once and column != "account":
             places = _find_first(rows, column)
             values = values.take(places)
@@ -161,7 +148,7 @@ def _write_table(writer: SegmentWriter, table: Indexed, rows: pa.Table) -> None:
         places = pc.cast(_sort(rows, order), pa.uint32())
         writer.add(f"{name}.by_{order[0]}", places)
     if name == "traces":
-        writer.add("trace.longest", _pack("q", _find_longest(rows)))
+        writer.add("trace.longest", pa.array(_find_longest(rows), pa.int64()))
 
 
 @lru_cache
@@ -174,10 +161,12 @@ def _list_empty(name: str) -> dict[str, pa.Array]:
 
 def _write_numbers(writer: SegmentWriter, name: str, values: pa.Array, code: str) -> None:
     """Write numbers of a type, or of a wider one if they need it."""
-    low = pc.max_element_wise(values, 0, skip_nulls=False)  # no block is older than 1970
-    if (pc.max(low).as_py() or 0) >= ABSENT[code]:
+    numbers = np.maximum(values.fill_null(0).to_numpy(), 0)  # no block is older than 1970
+    if numbers.max(initial=0) >= ABSENT[code]:
         code = LT
-    writer.add(name, pc.cast(pc.fill_null(low, ABSENT[code]), _ARROW[code]))
+    if values.null_count:
+        numbers[values.is_null().to_numpy(zero_copy_only=False)] = ABSENT[code]
+    writer.add(name, pa.array(numbers, _ARROW[code]))
 
 
 class _Composer:
@@ -246,7 +235,7 @@ class _Composer:
         copies = self._add_messages(messages, given, numbered[1], numbered[2], around)
         self._add_table(TRANSACTIONS, rows, copies)
         hashes = rows["hash"].combine_chunks()
-        write_postings(self._writer, "transactions.hash", hashes, _count(rows.num_rows))
+        write_postings(self._writer, "transactions.hash", hashes, np.arange(rows.num_rows))
         self._add_traces(traces, numbered[4])
         self._add_blocks(rows)
         count: int = rows.num_rows
@@ -304,7 +293,7 @@ class _Composer:
         listed = ranks.take(encoded.indices)
         numbers = [listed[first:stop] for first, stop in pairwise(stops)]
         values = accounts["account"].take(order).combine_chunks()
-        self._writer.add("account.key", list_keys(values))
+        self._writer.add("account.key", pa.array(list_keys(values)))
         self._writer.add("account.workchain", workchains.take(order))
         self._writer.add("account.hash", ids.take(order))
         self._writer.add("account.transaction", pc.cast(pc.sort_indices(numbers[0]), pa.uint32()))
@@ -318,7 +307,7 @@ class _Composer:
         self, accounts: Sequence[pa.Array], newest: pa.Array, codes: pa.ChunkedArray
     ) -> None:
         """Add the number of the newest code hash of each account, given those of all states."""
-        numbers = _count(len(pc.unique(pa.concat_arrays(accounts))))
+        numbers = pa.array(np.arange(len(pc.unique(pa.concat_arrays(accounts)))), pa.uint32())
         at = newest.take(pc.index_in(numbers, value_set=accounts[1].take(newest)))
         own = pc.fill_null(pc.add(codes, CODE_FIRST), CODE_ABSENT).take(at)
         self._writer.add("account.code", pc.cast(pc.fill_null(own, CODE_UNKNOWN), pa.uint32()))
@@ -364,7 +353,7 @@ class _Composer:
         return copies
 
     def _add_ends(
-        self, rows: pa.Table, hashes: _Numbers, owners: _Numbers, contents: _Numbers
+        self, rows: pa.Table, hashes: Numbers, owners: Numbers, contents: Numbers
     ) -> None:
         """Add each message once, with the transactions at its ends."""
         filled = pc.fill_null(rows["created_lt"], NO_LT)
@@ -403,7 +392,7 @@ class _Composer:
             counted = pc.fill_null(pc.add(numbered[column], 1), 0)
             self._writer.add(f"transactions.{name}", pc.cast(counted, pa.uint32()))
         values = traces["trace_id"].combine_chunks()
-        write_postings(self._writer, "transactions.trace_id", values, _count(len(values)))
+        write_postings(self._writer, "transactions.trace_id", values, np.arange(len(values)))
 
     def _add_blocks(self, rows: pa.Table) -> None:
         """Add the masterchain blocks of transactions, with the moments of each."""
@@ -419,14 +408,14 @@ class _Composer:
                 self._writer.add(f"block.{end}_{name}", pa.array(choose.reduceat(moments, starts)))
 
 
-def _find_first(rows: pa.Table, column: str) -> pa.Array:
+def _find_first(rows: pa.Table, column: str) -> Numbers:
     """Return the first row of each account with a value in an address column."""
     names = (column, workchain_of(column), "account", "workchain")
     keys = zip(*(list_values(rows[name]) for name in names), strict=True)
     first: dict[tuple[Any, ...], int] = {}
     for row, key in enumerate(keys):
         first.setdefault(key, row)
-    return _pack("I", first.values())
+    return np.fromiter(first.values(), np.int64, len(first))
 
 
 _CONTENT_AT = MESSAGE_COLUMNS.index("msg_index") + 1
@@ -491,8 +480,8 @@ _BOTH = 2
 
 
 def _unite(
-    order: _Numbers, hashes: _Numbers, contents: _Numbers, is_in: _Numbers
-) -> tuple[_Numbers, _Numbers]:
+    order: Numbers, hashes: Numbers, contents: Numbers, is_in: Numbers
+) -> tuple[Numbers, Numbers]:
     """Return the rows of each message where it was received and sent; -1: none.
 
     Those of one hash are adjacent in the order. A message that was consumed again is another one,
@@ -515,7 +504,7 @@ def _unite(
     return np.append(received, ends[0])[places], np.append(sent, ends[1])[places]
 
 
-def _pair_rows(rows: _Numbers, contents: _Numbers, is_in: _Numbers) -> Iterator[tuple[int, int]]:
+def _pair_rows(rows: Numbers, contents: Numbers, is_in: Numbers) -> Iterator[tuple[int, int]]:
     found: dict[int, list[dict[bool, int]]] = {}
     for row in rows.tolist():
         alike, received = found.setdefault(int(contents[row]), []), bool(is_in[row])

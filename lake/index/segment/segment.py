@@ -8,11 +8,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tonlake.lake.account import AccountId
 from tonlake.lake.file.rows import item_bytes
@@ -42,6 +42,8 @@ from tonlake.lake.index.segment.declared import (
 from tonlake.lake.index.segment.file import HASH_BYTES, SegmentFile, SegmentWriter
 from tonlake.lake.index.segment.rows import SegmentBags, SegmentRows, places_of, read_amounts
 
+Numbers: TypeAlias = npt.NDArray[Any]
+
 KEY_BYTES = 4
 _KEY_MASK = (1 << 32) - 1
 _LOW_BITS, _LOW_MASK, _GROUP_BITS = 16, (1 << 16) - 1, 6
@@ -50,17 +52,15 @@ _MAX_REPEATED = 1 / 3
 """Largest share of rows with the same key as the previous row for which keys are repeated."""
 
 
-def list_keys(values: pa.Array) -> pa.Array:
+def list_keys(values: pa.Array) -> Numbers:
     """Return the keys of hashes or integers, none of which is NULL."""
     if not pa.types.is_fixed_size_binary(values.type):
-        whole = pc.cast(values, pa.int64())
-        return pc.cast(pc.bit_wise_and(whole, pa.scalar(_KEY_MASK, pa.int64())), pa.uint32())
-    words = array("I", item_bytes(values).cast("I")[:: HASH_BYTES // KEY_BYTES])
-    words.byteswap()
-    return pa.Array.from_buffers(pa.uint32(), len(words), [None, pa.py_buffer(words)])
+        whole: Numbers = values.to_numpy()
+        return whole.astype(np.uint32)
+    return np.frombuffer(item_bytes(values), ">u4")[:: HASH_BYTES // KEY_BYTES].astype(np.uint32)
 
 
-def write_postings(writer: SegmentWriter, name: str, values: pa.Array, rows: pa.Array) -> None:
+def write_postings(writer: SegmentWriter, name: str, values: pa.Array, rows: Numbers) -> None:
     """Write postings of values and rows, which are in order; rows without a value are left out.
 
     There are four arrays: ``<name>.key`` (sorted), ``<name>.end`` (the end of each key's rows),
@@ -70,27 +70,26 @@ def write_postings(writer: SegmentWriter, name: str, values: pa.Array, rows: pa.
     most keys have one row, ``end`` is empty, and a key is repeated for each of its rows.
     """
     if values.null_count:
-        present = pc.is_valid(values)
-        values, rows = values.filter(present), rows.filter(present)
+        rows = rows[values.is_valid().to_numpy(zero_copy_only=False)]
+        values = values.drop_null()
     keys, bits = list_keys(values), 0
-    if pa.types.is_fixed_size_binary(values.type):
+    is_hash = pa.types.is_fixed_size_binary(values.type)
+    if is_hash:
         bits = min(_LOW_BITS, max(0, len(keys).bit_length() - _GROUP_BITS))
-        keys = pc.shift_right(keys, pa.scalar(_LOW_BITS - bits, keys.type))
-    order = pc.sort_indices(keys)  # a stable sort
-    keys, rows = keys.take(order), rows.take(order)
-    runs = pc.run_end_encode(keys)
-    ends = pa.array([], pa.uint32())
-    if len(keys) - len(runs.values) > _MAX_REPEATED * len(keys):
-        keys, ends = runs.values, pc.cast(runs.run_ends, pa.uint32())
+        keys >>= np.uint32(_LOW_BITS - bits)
+    order = np.argsort(keys, kind="stable")
+    keys, rows = keys[order], rows[order]
+    ends = np.flatnonzero(np.diff(keys, append=~keys[-1:])) + 1
+    is_repeated = len(keys) - len(ends) > _MAX_REPEATED * len(keys)
+    keys, ends = (keys[ends - 1], ends) if is_repeated else (keys, ends[:0])
     firsts = np.array([0, len(keys)])
-    if pa.types.is_fixed_size_binary(values.type):
-        every = keys.to_numpy()
-        firsts = np.searchsorted(every >> _LOW_BITS, np.arange((1 << bits) + 1))
-        keys = pa.array(every.astype(np.uint16))
+    if is_hash:
+        firsts = np.searchsorted(keys >> _LOW_BITS, np.arange((1 << bits) + 1))
+        keys = keys.astype(np.uint16)
     writer.add(f"{name}.first", pa.array(firsts, pa.uint32()))
-    writer.add(f"{name}.key", keys)
-    writer.add(f"{name}.end", ends)
-    writer.add(f"{name}.row", pc.cast(rows, pa.uint32()))
+    writer.add(f"{name}.key", pa.array(keys))
+    writer.add(f"{name}.end", pa.array(ends, pa.uint32()))
+    writer.add(f"{name}.row", pa.array(rows, pa.uint32()))
 
 
 class Postings:

@@ -149,7 +149,7 @@ def test_postings_find_the_rows_of_each_value(
 ) -> None:
     writer = SegmentWriter()
     for name, kind, values in (("h", HASH, hashes), ("n", pa.int32(), numbers)):
-        write_postings(writer, name, pa.array(values, kind), pa.array(range(len(values))))
+        write_postings(writer, name, pa.array(values, kind), np.arange(len(values)))
     file = close(writer)
     for name, values in (("h", hashes), ("n", numbers)):
         postings = Postings(file, name)
