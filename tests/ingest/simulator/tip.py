@@ -46,7 +46,7 @@ CACHED_ROWS = 2_000
 READING_MIB = 32
 """What Arrow's threads take for some blocks after they read a merged file."""
 
-REFERENCE_MC_BLOCKS, REFERENCES = 4, 20
+REFERENCE_MC_BLOCKS, REFERENCES = 4, 100
 """Blocks of the work that costs are compared with, and how often it is done in a part."""
 
 JUDGED_MC_BLOCKS = 640
