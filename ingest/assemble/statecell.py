@@ -200,7 +200,7 @@ class CellFinder:
     ) -> None:
         """Look up cells in ``lake_dir``, which need not exist yet; ``log`` reads its log."""
         self._most = most = settings.ingest.cached_rows
-        self._log = log or LogReader(lake_dir)
+        self.log = log or LogReader(lake_dir)
         self._memory = LakeCache(
             *(lake_dir, settings.lake, STATE_CELLS.name, _find_in_lake),
             statement=_CELLS,
@@ -223,7 +223,7 @@ class CellFinder:
             level = self._find_fresh(fresh, keys)
             lacking = keys - level.keys()
             if lacking and in_lake:
-                state = state or self._log.read()
+                state = state or self.log.read()
                 level |= self._memory.find(lacking, state)
             found |= level
             keys = {child for _, children in level.values() for child in children} - found.keys()

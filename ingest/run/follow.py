@@ -216,11 +216,11 @@ class Follower:
         self._stuck: tuple[int, float] | None = None
         self._shorter_since_s: float | None = None
         self._healed_s = time.monotonic()
-        self._sweeper = Sweeper(lake_dir, settings.lake)
         self._status = FollowerStatus(lake_dir)
         self._signed = SignedBlocks(lake_dir, notify)
         self._wakeup = Wakeup(settings.follow.event_pipe, self._signed.note)
         self._log = LogReader(lake_dir)
+        self._sweeper = Sweeper(lake_dir, settings.lake, self._log)
         self._newest: McHead | None = None
         self._failures = 0
 

@@ -89,9 +89,12 @@ class Sweeper:
     All files are listed at first, and once in ``orphan_grace_s``: crashes leave unknown ones.
     """
 
-    def __init__(self, lake_dir: Path, settings: LakeSettings) -> None:
+    def __init__(
+        self, lake_dir: Path, settings: LakeSettings, log: LogReader | None = None
+    ) -> None:
+        """Take a lake, and a reader of its log, if there is one."""
         self._lake_dir, self._settings = lake_dir, settings
-        self._log, self._state = LogReader(lake_dir), LogState()
+        self._log, self._state = log or LogReader(lake_dir), LogState()
         self._graces_s: dict[str, int] = {}
         """The grace periods of files that may go, by path."""
         self._listed_s = float("-inf")

@@ -38,7 +38,7 @@ from tonlake.lake.log.place import (
     list_places,
     read_place,
 )
-from tonlake.lake.log.state import Commit, DataFile, LogReader, LogState, Undoing
+from tonlake.lake.log.state import Commit, DataFile, LogState, Undoing
 from tonlake.lake.schema import (
     ACCOUNT_STATES,
     BASE_TABLES,
@@ -69,7 +69,6 @@ class ContractFinder:
         """Open the lake's folder; TVM processes start on demand."""
         self.spread: Spread = HERE
         self._lake_dir, self._settings = lake_dir, settings
-        self._log = LogReader(lake_dir)
         self._cells = cells
         self._lake = KnownLake(lake_dir, settings)
         self._states: list[KnownAccount] | None = None
@@ -129,7 +128,7 @@ class ContractFinder:
         rows = shared.open()
         own = {name: _keep_accounts(rows[name], column, number, count) for name, column in _OWN}
         others = rows[ACCOUNT_STATES.name]
-        return self._derive_part(self._log.read(), rows | own, first, others)[0]
+        return self._derive_part(self._cells.log.read(), rows | own, first, others)[0]
 
     @without_collector()
     def _derive_part(
@@ -165,7 +164,7 @@ class ContractFinder:
         """Return the contract files of a range from its base files."""
         place, files = part
         rows = {file.table: read_rows(self._lake_dir, file) for file in files}
-        return self(state or self._log.read(), rows, place)
+        return self(state or self._cells.log.read(), rows, place)
 
     @contextmanager
     def set_apart(self) -> Iterator[None]:
