@@ -92,19 +92,21 @@ class SnapshotHolder:
         number: int | None = None,
         *,
         timeout_ms: int | None = None,
+        waits: bool = False,
         at_once: bool = False,
         mc_seqno: int | None = None,
     ) -> Reader:
         """Return a reader of the newest snapshot, or of commit ``number``.
 
-        With ``mc_seqno`` it reads the lake as of that masterchain block, by SQL only; with
+        While that is opened, it is the one before, unless the caller ``waits``. With
+        ``mc_seqno`` it reads the lake as of that masterchain block, by SQL only; with
         ``at_once`` no files: QueryNeeded if the snapshot is not open. Others: LakeNotFound,
         SnapshotNotFound, NotCovered, LakeCorrupt.
         """
         if at_once:
             opened = self._find_open(number)
         else:
-            opened = self._open_newest() if number is None else self._open(number)
+            opened = self._open_newest(waits=waits) if number is None else self._open(number)
         if number is not None:
             opened.used_s = time.monotonic()
         try:
@@ -113,7 +115,9 @@ class SnapshotHolder:
             LOG.exception("an index segment was damaged while it was open")
         if opened.snapshot.watch.damaged:
             self._drop(opened)
-            return self.reader(number, timeout_ms=timeout_ms, at_once=at_once, mc_seqno=mc_seqno)
+            return self.reader(
+                number, timeout_ms=timeout_ms, waits=waits, at_once=at_once, mc_seqno=mc_seqno
+            )
         if mc_seqno is not None:
             opened = self._open_past(opened, mc_seqno)
         limit_ms = self._settings.http.query_timeout_ms if timeout_ms is None else timeout_ms
@@ -197,11 +201,11 @@ class SnapshotHolder:
     def open_ahead(self) -> None:
         """Open the newest snapshot, with the views in use, unless no request came for long."""
         since_s = time.monotonic() - ATTENTION_S
-        if self._asked_s < since_s:
-            return
         earlier = self._find_latest()
         try:
-            opened = self._open_newest(self.newest_number())
+            if self._asked_s < since_s:
+                return
+            opened = self._open_newest(waits=True)
             opened.views.provide_ahead(since_s)
             if earlier is not None and earlier.index is not None and opened.index is not None:
                 opened.index.open_ahead(earlier.index)
@@ -209,6 +213,8 @@ class SnapshotHolder:
             self._prepared = opened.snapshot.number
         except (LakeError, QueryError, OSError, duckdb.Error):
             LOG.exception("a commit cannot be opened ahead of requests")
+        finally:
+            self._noticed_s = float("-inf")
 
     def latest(self) -> Snapshot | None:
         """Return the newest open snapshot; None before the first."""
@@ -222,13 +228,13 @@ class SnapshotHolder:
             self._pasts = OrderedDict()
         self._database.close()
 
-    def _open_newest(self, newest: int | None = None) -> _Opened:
-        """Open the newest snapshot; other threads use the previous one, if there is one."""
-        newest = newest or self._prepared_number()
+    def _open_newest(self, *, waits: bool) -> _Opened:
+        """Open the newest snapshot; other threads wait for it, or use the one before."""
+        newest = self.newest_number() if waits else self._prepared_number()
         found = self._kept.get(newest) or self._find_latest()
         if found is not None and found.snapshot.number >= newest:
             return found
-        if not self._opening.acquire(blocking=found is None) and found is not None:
+        if not self._opening.acquire(blocking=waits or found is None) and found is not None:
             return found
         try:
             latest = self._find_latest()

@@ -275,7 +275,7 @@ class EventMaker:
         unknown = set(traces.values()) - self.norms.keys()
         if unknown:
             self.norms.update(zip(unknown, unknown, strict=True))
-            found = self._holder.reader(timeout_ms=0).rows(
+            found = self._holder.reader(timeout_ms=0, waits=True).rows(
                 "v3/trace_norms", trace_ids=list(unknown)
             )
             self.norms.update((row["trace_id"], name_trace(row)) for row in found)
@@ -325,7 +325,9 @@ class EventMaker:
         finality = self._rows.finality
         rest = [row for row in rows if row["trace_id"] not in found and finality == FINALIZED]
         for batch in cut(rest, itemgetter("transactions"), TRACES_AT_ONCE):
-            call = Call(Arguments([]), self._settings, self._holder.reader(timeout_ms=0))
+            call = Call(
+                Arguments([]), self._settings, self._holder.reader(timeout_ms=0, waits=True)
+            )
             ids = tuple(row["trace_id"] for row in batch)
             asked = TracesQuery(trace_id=ids, limit=len(ids), offset=0)
             found |= {parse_hash(one.trace_id): one for one in answer_traces(call, asked).traces}

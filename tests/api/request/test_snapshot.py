@@ -136,8 +136,9 @@ def test_requests_use_the_previous_snapshot_while_a_commit_is_opened(
         first = threads.submit(holder.reader)
         begun.wait()
         assert (holder.newest_open(), holder.reader().snapshot.number) == (1, 1)
+        patient = threads.submit(holder.reader, waits=True)
         may_end.set()
-        assert first.result().snapshot.number == 2
+        assert (first.result().snapshot.number, patient.result().snapshot.number) == (2, 2)
 
 
 def test_many_threads_share_one_opening(
@@ -168,8 +169,10 @@ def test_requests_use_the_previous_snapshot_until_the_next_is_prepared(
             patch.setattr(Reader, "repeat_lasting", lambda *_: seen.append(holder.newest_open()))
             holder.open_ahead()
         assert (seen.pop(), holder.newest_open()) == (number - 1, number)
-    monkeypatch.setattr(holding, "AHEAD_S", 0.0)
+    monkeypatch.setattr(holding, "ATTENTION_S", 0.0)
     grow(4, 4)
+    assert holder.newest_open() == 3
+    holder.open_ahead()  # no request came lately: events need the snapshot nevertheless
     assert (holder.newest_open(), holder.reader().snapshot.number) == (None, 4)
 
 
