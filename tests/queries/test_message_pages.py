@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
 import pytest
@@ -16,6 +17,7 @@ from tests.queries.asking import ask_both
 from tonlake.api.settings import Settings
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index import page
+from tonlake.lake.index.answer import messages as answers
 from tonlake.lake.index.index import open_index
 from tonlake.lake.index.segment.segment import SegmentMessages
 from tonlake.lake.log.snapshot import open_snapshot
@@ -120,15 +122,9 @@ def test_messages_before_a_page_are_not_read(
 
     monkeypatch.setattr(SegmentMessages, "read", count)
     (workchain, busiest), most = Counter(row[2:4] for row in messages).most_common(1)[0]
-    to_one = {"destination_workchain": workchain, "destination": busiest}
-    of_kinds: tuple[dict[str, Any], ...] = (
-        {},
-        {"exclude_externals": True},
-        {"opcode": 0},
-        {"direction": "in"},
-        to_one,
-    )
-    for filters in ({"by_time": by_time, **each} for each in of_kinds for by_time in (False, True)):
+    to_one: dict[str, Any] = {"destination_workchain": workchain, "destination": busiest}
+    kinds = [to_one, {}, {"exclude_externals": True}, {"opcode": 0}, {"direction": "in"}]
+    for filters in ({"by_time": by_time, **each} for each in kinds for by_time in (False, True)):
         counts.clear()
         asked = {"limit": 10, "offset": most // 3, **filters}
         assert ask_both(indexed, plain, "v3/messages", asked, COLUMNS).by_index
@@ -174,3 +170,9 @@ def test_pages_where_messages_from_outside_come_again(
     made["messages"] = pa.Table.from_pylist(rows, schema=made["messages"].schema)
     commit_made(tmp_path, 1, 100, made)
     compare(tmp_path, rng, DRAWS // 4, "v3/transaction_keys_by_message")
+    ((again, times),) = Counter(row["msg_hash"] for row in rows).most_common(1)
+    assert times > 2
+    indexed, plain, _messages = list_messages(tmp_path)
+    monkeypatch.setattr(answers, "_list_ends", counted := mock.Mock(wraps=answers._list_ends))
+    assert ask_both(indexed, plain, "v3/messages", {"msg_hashes": [again], "limit": 9}, COLUMNS)
+    assert counted.call_count == 1

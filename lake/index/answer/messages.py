@@ -49,8 +49,7 @@ def list_messages(index: Index, asked: Mapping[str, Any]) -> list[Any]:
         return NO_LT if moment is None else moment, row.msg_hash
 
     if asked["msg_hashes"]:
-        united = {row.msg_hash: row for row in _find_by_hash(segments, asked)}
-        found = sorted(united.values(), key=order, reverse=descending)
+        found = sorted(_find_by_hash(segments, asked).values(), key=order, reverse=descending)
         return found[asked["offset"] :][: asked["limit"]]
     read = partial(_read_places, segments, asked)
     count, first = _make_counter(segments, asked, read), 0
@@ -131,13 +130,14 @@ def _make_check(segment: Segment, asked: Mapping[str, Any]) -> Callable[[int], b
     return check
 
 
-def _find_by_hash(segments: Segments, asked: Mapping[str, Any]) -> list[Any]:
-    return [
-        row
-        for msg_hash in dict.fromkeys(asked["msg_hashes"])
-        for segment, number in segments.find_messages(msg_hash)
-        for row in _read(segments, segment, [number], asked)
-    ]
+def _find_by_hash(segments: Segments, asked: Mapping[str, Any]) -> dict[bytes, Any]:
+    """Return the messages that pass all filters by hash: each once, however often consumed."""
+    found: dict[bytes, Any] = {}
+    for msg_hash in dict.fromkeys(asked["msg_hashes"]):
+        for segment, number in reversed(segments.find_messages(msg_hash)):
+            if segment.messages.hash_of(number) not in found:
+                found |= {row.msg_hash: row for row in _read(segments, segment, [number], asked)}
+    return found
 
 
 def _read(
@@ -290,7 +290,7 @@ def list_end_transactions(index: Index, asked: Mapping[str, Any]) -> list[Hit]:
     """Answer ``v3/transaction_keys_by_message``."""
     segments = index.segments
     if asked["msg_hashes"]:
-        hashes = {row.msg_hash for row in _find_by_hash(segments, asked)}
+        hashes = _find_by_hash(segments, asked)
         places = (place for each in hashes for place in _find_exactly(segments, each))
         found = [hit for _, hit in _list_ends(places, asked["direction"])]
     else:
