@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, pairwise, zip_longest
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -505,16 +505,13 @@ def _unite(
 
 
 def _pair_rows(rows: Numbers, contents: Numbers, is_in: Numbers) -> Iterator[tuple[int, int]]:
-    found: dict[int, list[dict[bool, int]]] = {}
+    """Yield the received and the sent row of each message; -1: none."""
+    found: dict[int, tuple[list[int], list[int]]] = {}
     for row in rows.tolist():
-        alike, received = found.setdefault(int(contents[row]), []), bool(is_in[row])
-        own = next((each for each in alike if received not in each), None)
-        if own is None:
-            alike.append({received: row})
-        else:
-            own[received] = row
-    for own in chain.from_iterable(found.values()):
-        yield own.get(True, -1), own.get(False, -1)
+        received, sent = found.setdefault(int(contents[row]), ([], []))
+        (received if is_in[row] else sent).append(row)
+    for received, sent in found.values():
+        yield from zip_longest(received, sent, fillvalue=-1)
 
 
 def _find_longest(traces: pa.Table) -> Iterator[int]:
