@@ -82,7 +82,7 @@ _Places = list[Place[Segment]]
 
 def _read_places(segments: Segments, asked: Mapping[str, Any], places: _Places) -> list[Any]:
     grouped = group_places(places).items()
-    return [row for each in grouped for row in _read(segments, *each, asked)]
+    return [row for each in grouped for row in _read(segments, *each, asked, {})]
 
 
 def _make_counter(
@@ -132,20 +132,25 @@ def _make_check(segment: Segment, asked: Mapping[str, Any]) -> Callable[[int], b
 
 def _find_by_hash(segments: Segments, asked: Mapping[str, Any]) -> dict[bytes, Any]:
     """Return the messages that pass all filters by hash: each once, however often consumed."""
-    found: dict[bytes, Any] = {}
+    found, known = dict[bytes, Any](), dict[bytes, list[tuple[str, Hit]]]()
     for msg_hash in dict.fromkeys(asked["msg_hashes"]):
-        for segment, number in reversed(segments.find_messages(msg_hash)):
-            if segment.messages.hash_of(number) not in found:
-                found |= {row.msg_hash: row for row in _read(segments, segment, [number], asked)}
+        for segment, at in reversed(segments.find_messages(msg_hash)):
+            if segment.messages.hash_of(at) not in found:
+                found |= {row.msg_hash: row for row in _read(segments, segment, [at], asked, known)}
     return found
 
 
 def _read(
-    segments: Segments, segment: Segment, numbers: Sequence[int], asked: Mapping[str, Any]
+    segments: Segments,
+    segment: Segment,
+    numbers: Sequence[int],
+    asked: Mapping[str, Any],
+    known: dict[bytes, list[tuple[str, Hit]]],
 ) -> Iterator[Any]:
     """Yield the messages of a segment that pass all filters, each as a row of its last end.
 
     They have the last transactions at both ends in the requested direction, wherever they are.
+    ``known`` has the ends listed so far, by hash.
     """
     direction, messages = asked["direction"], segment.messages
     fits, is_only = _make_filter(asked), len(segments.segments) == 1
@@ -156,9 +161,10 @@ def _read(
             if direction in (None, row.direction):
                 yield row
             continue
-        ends = _list_ends(_find_exactly(segments, row.msg_hash), direction)
-        if ends:
-            yield _name_ends(row, ends)
+        if row.msg_hash not in known:
+            known[row.msg_hash] = _list_ends(_find_exactly(segments, row.msg_hash), direction)
+        if known[row.msg_hash]:
+            yield _name_ends(row, known[row.msg_hash])
 
 
 def _find_exactly(segments: Segments, msg_hash: bytes) -> list[tuple[Segment, int]]:

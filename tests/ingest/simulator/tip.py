@@ -82,7 +82,7 @@ SETTINGS = compose(lake=LAKE, follow={"shorter_ms": 0}, ingest={"cached_rows": C
 
 
 def measure_reference(calls: Connection, folder: Path) -> None:
-    """Measure, for each number received, the CPU seconds to ingest so many blocks of a node."""
+    """Measure, for each number received, the CPU seconds to ingest that many blocks of a node."""
     for mc_blocks in iter(calls.recv, None):
         shutil.rmtree(folder / "lake", ignore_errors=True)
         began_s = time.process_time()
@@ -120,9 +120,8 @@ class Tip:
         self.lake = folder / "lake"
         self.lake.mkdir(parents=True)
         made = DemoMoulds(folder), VARIED, options.shard_blocks, options.shards
-        self._chain = Chain(*made)
+        self._chain, first = Chain(*made), Chain(*made)
         with closing(SimulatedNode(folder / "reference" / "db")) as other:
-            first = Chain(*made)
             for _ in range(REFERENCE_MC_BLOCKS):
                 other.write(first.grow())
         slices = tuple(range(0, options.blocks, SLICE_MC_BLOCKS))
