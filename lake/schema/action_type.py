@@ -22,7 +22,8 @@ V1_BLOCKS = frozenset((*NAMES["v1"], *NAMES.pop("blocks of v1")))
 """Types of blocks whose actions hide their parts."""
 
 _GROUPED = {name for names in NAMES.values() for name in names} - NAMES.keys()
-ACTION_TYPES = tuple(sorted(_GROUPED | {"extra_currency_transfer"}))
+CURRENCY_TRANSFER = "extra_currency_transfer"
+ACTION_TYPES = tuple(sorted(_GROUPED | {CURRENCY_TRANSFER}))
 
 SALES = tuple(sorted({*NAMES["nft.v3"], "auction_bid"} - {"nft"}))
 """Types of actions that are events of a sale or an auction of an NFT."""
@@ -30,10 +31,13 @@ SALES = tuple(sorted({*NAMES["nft.v3"], "auction_bid"} - {"nft"}))
 
 @lru_cache(256)
 def expand_names(names: tuple[str, ...]) -> frozenset[str]:
-    """Return the types in the named groups, names that are types, and those of v1."""
+    """Return the types in the named groups, names that are types, and those of v1.
+
+    A client that knows transfers also knows those of extra currencies.
+    """
     types: set[str] = set()
     seen: set[str] = set()
-    todo = ["v1", *names]
+    todo = ["v1", CURRENCY_TRANSFER, *names]
     while todo:
         name = todo.pop()
         if name not in NAMES:

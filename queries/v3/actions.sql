@@ -3,6 +3,7 @@
 -- $trace_ids    blob[]  = []     traces; empty: any
 -- $action_ids   blob[]  = []     actions; empty: any
 -- $tx_hashes    blob[]  = []     transactions, one of which belongs to the action; empty: any
+-- $end_hashes   blob[]  = []     likewise: the transactions at the ends of a message
 -- $account      text    = null   raw address of an account that takes part
 -- $mc_seqno     bigint  = null   traces whose last transaction this block commits
 -- $start_utime  bigint  = null   first unix second of the trace's end
@@ -28,6 +29,7 @@ with matching as (
         in_list_or_any(trace_id, $trace_ids::blob[])
         and in_list_or_any(action_id, $action_ids::blob[])
         and (len($tx_hashes) = 0 or list_has_any(tx_hashes, $tx_hashes::blob[]))
+        and (len($end_hashes) = 0 or list_has_any(tx_hashes, $end_hashes::blob[]))
         and ($account is null or list_contains(accounts, $account))
 ),
 

@@ -69,6 +69,7 @@ ADDRESSES = {
 LISTS = {
     "msg_hashes": ("message", "msg_hash"),
     "tx_hashes": ("transaction", "hash"),
+    "end_hashes": ("transaction", "hash"),
     "hashes": ("transaction", "hash"),
     "trace_ids": ("trace", "trace_id"),
     "action_ids": ("action", "action_id"),

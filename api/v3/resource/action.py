@@ -15,8 +15,8 @@ from tonlake.api.text.encoding import encode_bytes, encode_number
 from tonlake.api.v3.layout.build import make_builder
 from tonlake.api.v3.layout.field import Base64, Column, Decimal, Kind, Omitted
 from tonlake.ingest.derive.action.body import read_body, read_comment
-from tonlake.ingest.derive.action.rule import CURRENCY_TRANSFER
 from tonlake.ingest.errors import BocError
+from tonlake.lake.schema.action_type import CURRENCY_TRANSFER
 from tonlake.queries.reader import Row
 
 _FIELDS_FILE = "actions.txt"

@@ -43,7 +43,6 @@ from tonlake.api.v3.resource.answer import (
     render_trace,
 )
 from tonlake.api.v3.resource.transaction import write_records
-from tonlake.ingest.derive.action.rule import CURRENCY_TRANSFER
 from tonlake.lake.schema import DEX_POOLS, JETTON_WALLETS, MULTISIG_ORDERS, NFT_ITEMS, NFT_SALES
 from tonlake.lake.schema.action_type import expand_names
 from tonlake.queries.reader import Reader, Row
@@ -130,12 +129,9 @@ _CLASSIFIED_BY = tuple(
 
 
 def choose_types(call: Call, names: Sequence[str]) -> frozenset[str]:
-    """Return the action types a client knows: by the header X-Actions-Version, else the parameter.
-
-    A client that knows transfers also knows those of extra currencies.
-    """
+    """Return the action types a client knows: of the header X-Actions-Version, else as named."""
     chosen = [call.actions_version] if call.actions_version else names or [LATEST]
-    return expand_names((*chosen, CURRENCY_TRANSFER))
+    return expand_names(tuple(chosen))
 
 
 def check_classified(call: Call, *, is_empty: bool) -> None:
@@ -289,13 +285,15 @@ def _ask_actions(call: Call, query: ActionsQuery) -> list[Row]:
     if query.account is not None and not named:
         return _find_account_actions(reader, query.account, filters)
     if named:
-        tx_hashes = [*query.tx_hash, *_list_ends(reader, query.msg_hash)]
+        ends = _list_ends(reader, query.msg_hash)
+        if query.msg_hash and not ends:
+            return []
         trace_ids = list(query.trace_id)
-        if tx_hashes and not trace_ids:
-            trace_ids = find_trace_ids(reader, tx_hashes=tx_hashes)
+        if not trace_ids:
+            trace_ids = find_trace_ids(reader, tx_hashes=query.tx_hash or ends)
         if not trace_ids:
             return []
-        filters |= {"trace_ids": trace_ids, "tx_hashes": tx_hashes}
+        filters |= {"trace_ids": trace_ids, "tx_hashes": list(query.tx_hash), "end_hashes": ends}
         filters |= _narrow_ends(reader, query, trace_ids)
     if query.account is not None:
         filters["account"] = render_raw(query.account.workchain, query.account.account)

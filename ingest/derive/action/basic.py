@@ -21,7 +21,6 @@ from tonlake.ingest.derive.action.row import ActionRow, make_action, name_action
 from tonlake.ingest.derive.action.rule import (
     CALL,
     CLOCK,
-    CURRENCY_TRANSFER,
     DEPLOY,
     EXTRA,
     GASLESS,
@@ -31,6 +30,7 @@ from tonlake.ingest.derive.action.rule import (
 )
 from tonlake.ingest.derive.body.codec import ENCRYPTED_OPCODE, TEXT_OPCODE
 from tonlake.ingest.errors import BodyError, IngestError
+from tonlake.lake.schema.action_type import CURRENCY_TRANSFER
 
 _TRANSFER_OPCODES = {None, TEXT_OPCODE, ENCRYPTED_OPCODE}
 

@@ -18,18 +18,10 @@ import pyarrow as pa
 
 from tonlake.ingest.derive.action.model import Node, Trace
 from tonlake.ingest.derive.action.precedence import CLASSIFIER_VERSION
-from tonlake.ingest.derive.action.rule import (
-    CALL,
-    CURRENCY_TRANSFER,
-    EXTRA,
-    GASLESS,
-    MARKERS,
-    TRANSFER,
-    Block,
-)
+from tonlake.ingest.derive.action.rule import CALL, EXTRA, GASLESS, MARKERS, TRANSFER, Block
 from tonlake.lake.file.rows import Row, make_rows
 from tonlake.lake.schema import ACTION_ACCOUNTS, ACTIONS, DEX_SWAPS, NFT_SALES_EVENTS
-from tonlake.lake.schema.action_type import SALES, V1_BLOCKS
+from tonlake.lake.schema.action_type import CURRENCY_TRANSFER, SALES, V1_BLOCKS
 
 _START_LT, _LT = attrgetter("start_lt"), attrgetter("lt")
 _SOURCES = ("source", "source_secondary")

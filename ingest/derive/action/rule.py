@@ -30,7 +30,7 @@ Head = int | str | tuple[str, str]
 """A lookup key of rules for blocks: type, opcode of a call, or comment of a transfer."""
 
 CALL, TRANSFER, DEPLOY, CLOCK = "call_contract", "ton_transfer", "contract_deploy", "tick_tock"
-CURRENCY_TRANSFER, JETTON_TRANSFER = "extra_currency_transfer", "jetton_transfer"
+JETTON_TRANSFER = "jetton_transfer"
 GASLESS = "gasless_request"
 MARKERS = frozenset((DEPLOY, GASLESS))
 """Types of blocks that are inside others, but are shown as separate actions."""

@@ -250,10 +250,9 @@ def _make_filter(asked: Mapping[str, Any]) -> Callable[[Any], bool]:
     }
     spans = [(name, *bound(*ends)) for name, ends in ranges.items() if ends != (None, None)]
     only, without = asked.get("only_externals"), asked.get("exclude_externals")
-    external = bool(only) if only or without else None
 
     def fits(row: Any) -> bool:  # noqa: ANN401 - a row
-        if external is not None and external != (row.created_lt is None):
+        if without if row.created_lt is None else only:
             return False
         for name, value in equal:
             if getattr(row, name) != value:

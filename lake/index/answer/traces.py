@@ -232,7 +232,7 @@ def list_actions(index: Index, asked: Mapping[str, Any]) -> list[Any]:
     for parameter, column in (("trace_ids", "trace_id"), ("action_ids", "action_id")):
         if asked[parameter]:
             return _cut_page(_read_keys(tables, column, asked[parameter]), asked)
-    if asked["tx_hashes"]:
+    if asked["tx_hashes"] or asked["end_hashes"]:
         raise Declined
     if asked["mc_seqno"] is not None:
         return _cut_page(_read_keys(tables, "mc_seqno", [asked["mc_seqno"]]), asked)
@@ -298,8 +298,8 @@ def _make_filter(asked: Mapping[str, Any]) -> Callable[[Any], bool]:
     """Return the check whether a row passes all filters."""
     types, excluded = set(asked["types"]), set(asked["excluded"])
     hidden_under, account = set(asked["hidden_under"]), asked["account"]
-    traces, actions, hashes = (
-        set(asked.get(name, ())) for name in ("trace_ids", "action_ids", "tx_hashes")
+    traces, actions, hashes, ends = (
+        set(asked.get(name, ())) for name in ("trace_ids", "action_ids", "tx_hashes", "end_hashes")
     )
     place_of, after = _order(asked), None
     if asked["after_end"] is not None:
@@ -321,6 +321,7 @@ def _make_filter(asked: Mapping[str, Any]) -> Callable[[Any], bool]:
             and (not traces or row.trace_id in traces)
             and (not actions or row.action_id in actions)
             and (not hashes or not hashes.isdisjoint(row.tx_hashes))
+            and (not ends or not ends.isdisjoint(row.tx_hashes))
             and (account is None or account in row.accounts)
         )
 

@@ -344,6 +344,9 @@ def test_filters_of_actions(actions: list[Action], client: TestClient[Any]) -> N
     assert {each["trace_id"] for each in ask(trace_id=one["trace_id"])} == {one["trace_id"]}
     assert {each["type"] for each in ask(action_type="change_dns")} == {"change_dns"}
     assert "change_dns" not in {each["type"] for each in ask(exclude_action_type="change_dns")}
+    for other in ({"tx_hash": one["transactions"][0]}, {"trace_id": one["trace_id"]}):
+        assert ask(**other)
+        assert not ask(**other, msg_hash=NO_HASH)
     together = ask(account=account, tx_hash=one["transactions"][0], action_type="change_dns")
     assert [each["action_id"] for each in together] == [one["action_id"]]
 
@@ -382,10 +385,11 @@ def test_traces_with_actions(ask: Asker, actions: list[Action]) -> None:
 
 def test_versions_grow() -> None:
     sizes = [len(expand_names((name,))) for name in ("v1", "v2", "v3", "v4", "v5")]
-    assert sizes == [23, 46, 63, 75, 79]
+    assert sizes == [24, 47, 64, 76, 80]
     later = {"wallet_v5_add_extension", "wallet_v5_remove_extension"}
     assert expand_names(("latest",)) == expand_names(("v5",)) | later
-    assert expand_names(("nonsense",)) == {*NAMES["v1"], "nonsense"}
+    others = {"extra_currency_transfer", "nonsense"}
+    assert expand_names(("nonsense",)) == {*NAMES["v1"], *others}
     assert "tgbtc_burn" in expand_names(("tgbtc",))
 
 

@@ -255,6 +255,8 @@ def test_an_opcode_alone_means_messages_consumed(ask: Asker, facts: Facts) -> No
 def test_an_external_message_by_its_normal_form(ask: Asker) -> None:
     messages = ask("messages", only_externals=True, limit=100)["messages"]
     message = next(item for item in messages if "hash_norm" in item)
+    both = {"only_externals": True, "exclude_externals": True}
+    assert not ask("messages", msg_hash=message["hash"], **both)["messages"]
     by_hash = ask("transactionsByMessage", msg_hash=message["hash"])
     assert by_hash == ask("transactionsByMessage", msg_hash=message["hash_norm"])
     assert message["in_msg_tx_hash"] in _hashes(by_hash)
