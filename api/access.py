@@ -192,7 +192,7 @@ def key_group() -> None:
 def add_command(*, name: str, rps: int, keys: Path | None) -> None:
     """Create a key for NAME and print it; it is not shown again."""
     if not name.strip():
-        raise click.UsageError("NAME is empty: it tells whose key it is")
+        raise click.UsageError("NAME is empty: it says whose key it is")
     with failing_cleanly(KeyFileInvalid):
         click.echo(add_key(_open(keys), name, rps))
 

@@ -294,7 +294,7 @@ def _read_versions(snapshot: Snapshot, settings: TvmSettings) -> Iterator[Metric
         versions = compare_versions(snapshot, list_engines(settings))
         unanswered = count_unanswered(snapshot)
     except LakeError:
-        return  # lake_damaged_tables tells it
+        return  # reported by lake_damaged_tables
     if versions.network is not None:
         text = "Global version of the network (ConfigParam 8)"
         yield _gauge("network_global_version", text, versions.network)

@@ -47,7 +47,7 @@ def answer_file(request: ApiRequest) -> Response[bytes] | Stream:
     found = _DIGEST.search(name.rpartition("/")[2])
     version = hashlib.sha256(file.read_bytes()).hexdigest() if found is None else found[1]
     tag = f'"{version}"'
-    lasts = "no-cache" if name == FIRST_FILE else _LASTING
+    lasts = "no-cache" if name in {FIRST_FILE, DEFINITIONS_FILE} else _LASTING
     headers = {"ETag": tag, "Cache-Control": lasts, "Accept-Ranges": "bytes"}
     if tag in request.headers.get("if-none-match", ""):
         return Response(b"", status_code=304, headers=headers)

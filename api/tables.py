@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from math import inf
 
+import duckdb
 import msgspec
 from litestar import Response
 from litestar.exceptions import NotFoundException
@@ -32,9 +34,10 @@ from tonlake.lake.duck.own import (
     read_own_state,
 )
 from tonlake.lake.errors import QueryError
+from tonlake.queries.errors import QueryTimeout
 
 PREFIX = "/api/tables"
-USUAL_ROWS, MAX_ROWS = 100, 1000
+USUAL_ROWS, MAX_ROWS, MAX_CONDITIONS = 100, 1000, 100
 _RESERVED = frozenset({"limit", "offset", "sort", "format", "api_key", "csv_safe"})
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
@@ -66,8 +69,14 @@ def answer_table(request: ApiRequest) -> Response[bytes]:
     limit = _read_number(arguments, "limit", USUAL_ROWS, MAX_ROWS)
     offset = _read_number(arguments, "offset", 0, 10**9)
     filters, order = list(_read_filters(arguments, state)), list(_read_order(arguments, state))
+    if max(len(filters), len(order)) > MAX_CONDITIONS:
+        raise RequestInvalid(f"at most {MAX_CONDITIONS} filters and columns of sort are possible")
+    page, limit_ms = (limit + 1, offset), settings.http.query_timeout_ms
+    limit_s = limit_ms / 1000 if limit_ms else inf
     try:
-        found = ask_table(lake_dir, settings.lake, name, state, filters, order, (limit + 1, offset))
+        found = ask_table(lake_dir, settings.lake, name, state, filters, order, page, limit_s)
+    except duckdb.InterruptException as error:
+        raise QueryTimeout(f"table {name} took longer than {limit_ms} ms: filter it") from error
     except QueryError as error:
         raise RequestInvalid(str(error)) from error
     complete = found.num_rows <= limit

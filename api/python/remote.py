@@ -88,7 +88,8 @@ class RemoteLake:
 
         Raises:
             RequestInvalid: an option does not exist.
-            UpstreamRefusal, httpx.HTTPError: as ``sql``, after ``RETRIES`` failures in a row.
+            UpstreamRefusal: as ``sql``.
+            httpx.HTTPError: as ``sql``, after ``RETRIES`` failures in a row.
         """
         return self._scan(convert_scan(table, {"where": where, **options}))
 

@@ -291,6 +291,6 @@ def _describe_damage(snapshot: Snapshot) -> set[str]:
     lacking = snapshot.lacking
     found = {str(error) for name, error in snapshot.damaged.items() if name not in lacking}
     return found | {
-        f"lake file {segment.path} is damaged: SQL answers; tonlake rebuild index mends it"
+        f"lake file {segment.path} is damaged: SQL answers; tonlake rebuild index repairs it"
         for segment in set(snapshot.state.segments) - set(snapshot.segments)
     }

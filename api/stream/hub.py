@@ -204,7 +204,7 @@ class Hub:
         """Offer the events of all new commits and signed blocks, and call the watcher."""
         newest = self._holder.newest_number()
         is_new = self._newest < newest
-        if is_new:  # before its events: who asks after one sees the commit without waiting
+        if is_new:  # before its events: a request that follows one finds the commit open
             await self._in_thread(self._holder.open_ahead)
         while self._newest < newest:
             async with self._turn:

@@ -364,9 +364,12 @@ class Follower:
 
     def _ingest_span(self, source: BlockSource, span: Span, *, stop_at_hole: bool) -> IngestReport:
         pipeline = self._open_pipeline(source)
-        with self._start_workers(span) as pipeline.workers:
-            report = pipeline.bring(span, stop_at_hole=stop_at_hole)
-        pipeline.workers = None
+        with self._start_workers(span) as workers:
+            pipeline.workers = workers
+            try:
+                report = pipeline.bring(span, stop_at_hole=stop_at_hole)
+            finally:
+                pipeline.workers = None
         many = self._settings.lake.maintenance_commits if len(span) >= MANY_MC_BLOCKS else 0
         self._maintenance.count(max(report.commits, many))
         if report.commits:

@@ -43,6 +43,7 @@ from tonlake.lake.log.state import (
     LogState,
     name_table,
     read_commit,
+    read_first,
     read_state,
     sum_changes,
 )
@@ -203,8 +204,8 @@ def list_published(lake_dir: Path, state: LogState) -> set[str]:
             raise LakeCorrupt(VIEWED_FILE, f"it cannot be read ({error})") from error
     if not (lake_dir / POSITION_FILE).exists():
         return viewed
-    known = _find_position(lake_dir, state)
-    return viewed | sum_changes(_read_commits(lake_dir, known.commit, state.number))[0]
+    after = max(_find_position(lake_dir, state).commit, read_first(lake_dir) - 1)
+    return viewed | sum_changes(_read_commits(lake_dir, after, state.number))[0]
 
 
 def find_published(lake_dir: Path, state: LogState) -> int:

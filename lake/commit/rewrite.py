@@ -22,7 +22,7 @@ from tonlake.lake.commit.commit import ATTEMPTS, append_commit, check_rows, give
 from tonlake.lake.commit.delta import publish
 from tonlake.lake.errors import CommitConflict
 from tonlake.lake.file.datafile import encode_file, write_changes
-from tonlake.lake.file.rows import read_rows
+from tonlake.lake.file.rows import iter_tuples, read_rows
 from tonlake.lake.log.disk import (
     LOCK_FILE,
     QUEUE_FILE,
@@ -156,16 +156,12 @@ def keep_fetched(
 def _choose(tables: list[pa.Table], most: int) -> pa.Table:
     """Return the newest row of each account, limited to those of the newest blocks."""
     rows = pa.concat_tables([table.select(FETCHED_ACCOUNTS.arrow.names) for table in tables])
-    order = pc.sort_indices(rows, [("mc_seqno", "descending")])
-    seen: set[tuple[int, bytes]] = set()
-    chosen: list[int] = []
-    for at in order.to_pylist():
-        key = rows["workchain"][at].as_py(), rows["account"][at].as_py()
-        if key not in seen and len(chosen) < most:
-            seen.add(key)
-            chosen.append(at)
-    keys = [(name, "ascending") for name in FETCHED_ACCOUNTS.sort]
-    return rows.take(pa.array(chosen, pa.int64())).sort_by(keys)
+    rows = rows.take(pc.sort_indices(rows, [("mc_seqno", "descending")]))
+    newest: dict[tuple[int, bytes], int] = {}
+    for at, account in enumerate(iter_tuples(rows, ("workchain", "account"))):
+        newest.setdefault(account, at)
+    chosen = pa.array([*newest.values()][:most], pa.int64())
+    return rows.take(chosen).sort_by([(name, "ascending") for name in FETCHED_ACCOUNTS.sort])
 
 
 def _place_rows(rows: pa.Table, state: LogState, known: list[DataFile]) -> Iterator[NewFile]:

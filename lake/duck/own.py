@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -12,6 +13,7 @@ import msgspec
 import pyarrow as pa
 
 from tonlake.lake.duck.engine import begin_database, lock_database
+from tonlake.lake.duck.limit import WATCH
 from tonlake.lake.duck.statement import join_scripts, name_root, quote_name, quote_paths
 from tonlake.lake.duck.tree import WORD
 from tonlake.lake.errors import QueryError, TableInvalid
@@ -210,8 +212,12 @@ def ask_table(
     filters: Iterable[TableFilter],
     order: Iterable[tuple[str, bool]],
     page: tuple[int, int],
+    limit_s: float = inf,
 ) -> pa.Table:
-    """Return rows of a user-defined table by limit and offset; ties are broken by all columns."""
+    """Return rows of a user-defined table by limit and offset; ties are broken by all columns.
+
+    Raises QueryError, and duckdb.InterruptException after ``limit_s``.
+    """
     import duckdb  # noqa: PLC0415 - most that import this module need no DuckDB
 
     if not state.parts:
@@ -234,6 +240,9 @@ def ask_table(
         add_own_views(connection, lake_dir, settings, name)
         lock_database(connection, own_folder(lake_dir))
         try:
-            return connection.sql(join_scripts([text]), params=values).to_arrow_table()
+            with WATCH.limit(connection.interrupt, limit_s):
+                return connection.sql(join_scripts([text]), params=values).to_arrow_table()
+        except duckdb.InterruptException:
+            raise
         except duckdb.Error as error:
             raise QueryError(str(error).strip()) from error

@@ -101,7 +101,7 @@ def find_damage(
 def find_changed(root: str, files: Iterable[DataFile]) -> list[DataFile]:
     """Return the files below the path ``root`` that changed since they were verified.
 
-    Deleted ones are left out: who has one open or mapped still reads verified bytes.
+    Deleted ones are left out: readers that have one open or mapped still read verified bytes.
     """
     seen: dict[str, _Facts | None] = {}
     changed = (file for file in files if not _sound.knows(root, file, seen))

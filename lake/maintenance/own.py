@@ -86,7 +86,8 @@ def remove_table(lake_dir: Path, name: str, settings: LakeSettings) -> None:
         tables = read_definitions(lake_dir)
         find_table(tables, name)
         write_definitions(lake_dir, [each for each in tables.values() if each.name != name])
-        shutil.rmtree(lake_dir / OWN_FOLDER / name)
+        if (folder := lake_dir / OWN_FOLDER / name).exists():  # a copy has none until a refresh
+            shutil.rmtree(folder)
         follow_views(lake_dir, settings)
 
 

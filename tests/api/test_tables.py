@@ -6,7 +6,9 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 from litestar.testing import TestClient
@@ -14,6 +16,7 @@ from litestar.testing import TestClient
 import tonlake
 from tests.patience import patient
 from tonlake.api.app import create_app
+from tonlake.lake.duck.limit import WATCH
 from tonlake.lake.duck.own import OwnTable, read_own_state, write_own_state
 from tonlake.lake.maintenance.own import add_table
 from tonlake.lake.settings import LakeSettings
@@ -85,12 +88,20 @@ def test_a_page(own: TestClient[Any], lake: Path) -> None:
         ({"balance.gt": "many"}, "many"),
         ({"sort": "x; drop"}, "takes columns"),
         ({"limit": "1001"}, "from 0 to 1,000"),
+        ({"balance.gt": ["1"] * 101}, "at most 100"),
         ({"format": "html"}, "format is one of"),
     ],
 )
-def test_wrong_requests(own: TestClient[Any], parameters: dict[str, str], complaint: str) -> None:
+def test_wrong_requests(own: TestClient[Any], parameters: dict[str, Any], complaint: str) -> None:
     answer = own.get(PATH, params=parameters)
     assert (answer.status_code, complaint in answer.json()["error"]) == (422, True), answer.text
+
+
+def test_a_statement_that_takes_too_long(own: TestClient[Any]) -> None:
+    stopped = duckdb.InterruptException("stopped")
+    with mock.patch.object(WATCH, "limit", side_effect=stopped):
+        answer = own.get(PATH)
+    assert (answer.status_code, "took longer than" in answer.json()["error"]) == (503, True)
 
 
 def test_unknown_tables_metrics_and_sql(own: TestClient[Any]) -> None:

@@ -196,7 +196,7 @@ CURSOR = "X-Tonlake-Cursor"
 """Header of a full page: the value of the parameter ``cursor`` for the next page."""
 
 _CURSOR = re.compile(r"([0-9]{1,10})-([0-9]{1,10})")
-CURSOR_FORM = "^[0-9]{1,9}-[0-9]{1,9}$"
+CURSOR_FORM = "^[0-9]{1,9}-[0-9]{1,9}$"  # any of which has 31 bits
 
 
 class PageCursor(msgspec.Struct, frozen=True):

@@ -67,7 +67,7 @@ class Work:
     more the dictionary that is read may have, ``visits_left``, ``raw_left`` and ``text_left`` what
     is left of other limits; ``numbers`` are those of the record that is read, ``uses`` how many
     types that depend on numbers it is nested in. ``limit`` names the limit that was met, if any.
-    ``is_mostly_unread`` tells that a layout was refused because it would leave most of a body or
+    ``is_mostly_unread`` means that a layout was refused because it would leave most of a body or
     payload unread.
     """
 

@@ -55,7 +55,7 @@ MAX_BITS = 64
 class NumberScope:
     """The numbers that are known at a place in a constructor.
 
-    ``bits`` has how many bits they have, by name; ``is_late`` tells that a type depends on one.
+    ``bits`` has how many bits they have, by name; ``is_late`` means that a type depends on one.
     """
 
     def __init__(self, of: Constructor) -> None:

@@ -198,7 +198,7 @@ class Results:
         return raw_text(self.address())
 
     def read(self, layout: str) -> dict[str, Any]:
-        """Return columns as a layout tells: ``small start end, address owner`` (which has two)."""
+        """Return columns by a layout: ``small start end, address owner`` (which has two)."""
         row: dict[str, Any] = {}
         for part in layout.split(","):
             kind, *names = part.split()

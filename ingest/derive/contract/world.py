@@ -129,7 +129,7 @@ def _read_file(lake_dir: Path, file: DataFile, columns: Sequence[str]) -> Rows:
 class _NewestCache(LakeCache[AddrStd, KnownAccount]):
     """Newest states of accounts: from the index, and from files of blocks not yet indexed.
 
-    Files do not tell which accounts they have, so all of them are read. A small number of rows,
+    Files do not list the accounts they have, so all of them are read. A small number of rows,
     such as a follower adds between two segments, is held in memory; larger numbers are queried with
     SQL.
     """
@@ -444,7 +444,7 @@ class Network:
         return self._joined[since]
 
     def may_be_public(self, library: bytes, mc_seqno: int) -> bool:
-        """Return whether a library is public after a block, or the lake does not tell."""
+        """Return whether a library is public after a block, or the lake does not know."""
         known = [at for at in self._changes if at[1] == library and at[0] <= mc_seqno]
         if known:
             return max(known)[2]

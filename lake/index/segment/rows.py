@@ -18,8 +18,6 @@ from typing import Any
 from weakref import finalize
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import zstandard
 
@@ -52,7 +50,6 @@ _MAX_INT = (1 << 63) - 1
 AT_ONCE = 4_096
 """Rows that are Python objects at a time."""
 
-_Numbers = npt.NDArray[np.int64]
 _BITS, _NO_HASH = 8, bytes(HASH_BYTES)
 
 _encode = msgspec.msgpack.Encoder().encode

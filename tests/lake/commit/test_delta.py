@@ -20,7 +20,13 @@ from tests.lake.killed import POINTS, run_killed
 from tests.lake.rows import commit_rows, file_bytes
 from tonlake.api.command.main import main
 from tonlake.lake.commit import delta
-from tonlake.lake.commit.delta import FOLDER, POSITION_FILE, find_differences, publish
+from tonlake.lake.commit.delta import (
+    FOLDER,
+    POSITION_FILE,
+    find_differences,
+    list_published,
+    publish,
+)
 from tonlake.lake.errors import LakeFull
 from tonlake.lake.log.state import LogReader, read_state
 from tonlake.lake.maintenance import compact
@@ -267,6 +273,14 @@ def test_damage_is_named_and_mended(published: Path, name: str) -> None:
     assert CliRunner().invoke(main, ["rebuild", "delta", "--lake", str(published)]).exit_code == 0
     check(published)
     assert list_versions(published, "blocks") == [0]
+
+
+def test_a_damaged_position_of_a_shortened_log(published: Path) -> None:
+    state = read_state(published)
+    (published / POSITION_FILE).write_bytes(b"{}")
+    (published / "_log" / "1.json").unlink()
+    with mock.patch.object(delta, "read_first", return_value=2):
+        list_published(published, state)
 
 
 def test_a_log_that_lists_other_files_is_named(published: Path) -> None:

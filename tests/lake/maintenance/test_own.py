@@ -305,6 +305,9 @@ def test_copies_carry_definitions(lake: Path, tmp_path: Path) -> None:
     assert read_definitions(tmp_path / "copy") == {"paid": table}
     refreshed = refresh_tables(tmp_path / "copy", SETTINGS)["paid"]
     assert refreshed.rows == read_own_state(lake, "paid").rows
+    copy_lake(lake, tmp_path / "unread")
+    remove_table(tmp_path / "unread", "paid", SETTINGS)
+    assert not read_definitions(tmp_path / "unread")
     write_definitions(lake, [msgspec.structs.replace(table, name="../paid")])
     with pytest.raises(TableInvalid, match="is not a table name"):
         copy_lake(lake, tmp_path / "other")

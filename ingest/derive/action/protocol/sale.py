@@ -1,6 +1,6 @@
 """Sales and auctions of NFTs: listings, price changes, bids, refunds, ends and cancellations.
 
-The terms of a sale are those in the StateInit that deploys it; its get-method tells them.
+The terms of a sale are those in the StateInit that deploys it; its get-method returns them.
 """
 
 from tonlake.ingest.decode.block.state import read_state_init
@@ -73,7 +73,7 @@ _TERMS = {
 
 
 def _read_terms(kind: str, address: str, init_state: bytes, interfaces: Interfaces) -> Columns:
-    """Return price, bids and fees as deployed, or the current facts if the code does not tell."""
+    """Return price, bids and fees as deployed, or the current facts if the code is unknown."""
     code_hash, deployed = read_deployment(address, init_state)
     facts = deployed.get(kind) or interfaces.find(address, kind) or {}
     amounts, fee_address, royalty_address = _TERMS[kind]
