@@ -16,12 +16,12 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.account import normalize_address, read_shard
-from tonlake.lake.duck.connection import ALL_VIEWS, VIEWED_TABLES, list_views, read_bases
+from tonlake.lake.duck.connection import NAMES_TAKEN, VIEWED_TABLES, list_views, read_bases
 from tonlake.lake.duck.tree import RELATIONS, WORD, Node, list_nodes
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.schema.column import Column
-from tonlake.lake.schema.view import VIEWS
+from tonlake.lake.schema.view import REFERENCE_TABLES, VIEWS
 
 if TYPE_CHECKING:
     import duckdb
@@ -65,6 +65,7 @@ _NOT_COMPARED = ("TABLE_FUNCTION", "EXPRESSION_LIST")
 _MOST_KNOWN = 2
 _MOST_LISTED = 22
 _HEX_DIGITS, _BASE64_DIGITS = 64, (43, 44)
+_DESCRIBED = VIEWED_TABLES | VIEWS | {table.name: table for table in REFERENCE_TABLES}
 _OF_ALL_ACCOUNTS = ("latest_", "v_accounts", "v_balances", "v_jettons", "balances_", "jetton_hold")
 """Beginnings of the names of views that answer for all accounts, if the lake knows them."""
 
@@ -208,7 +209,7 @@ class _Scope:
                 name = _name_relation(node)
                 self._read[node["alias"].lower() or name] = name
                 names += map(str.lower, node["column_name_alias"])
-        self._is_known = all(name in ALL_VIEWS or name in named for name in self._read.values())
+        self._is_known = all(name in NAMES_TAKEN or name in named for name in self._read.values())
         self.reads_lake_only = self._is_known and bool(self._read)
         self._names = Counter(names)
 
@@ -251,9 +252,9 @@ class _Scope:
             return None
         *qualifier, name = map(str.lower, node["column_names"])
         source = self._read.get(qualifier[-1]) if qualifier else None
-        if source not in ALL_VIEWS and (name in self._names or not self._is_known):
+        if source not in NAMES_TAKEN and (name in self._names or not self._is_known):
             return None
-        views = [source] if source in ALL_VIEWS else [*self._read.values()]
+        views = [source] if source in NAMES_TAKEN else [*self._read.values()]
         found = {column for view in views for column in _list_columns(view) if column.name == name}
         kinds = {(column.type, column.values, column.is_address) for column in found}
         return found.pop() if len(kinds) == 1 else None
@@ -273,10 +274,8 @@ def _name_relation(node: Node) -> str:
 
 def _list_columns(view: str) -> tuple[Column, ...]:
     """Return the columns of a view; those of its bases if it is one over the rows of tables."""
-    if view in VIEWS:
-        return VIEWS[view].columns
-    if view in VIEWED_TABLES:
-        return VIEWED_TABLES[view].columns
+    if view in _DESCRIBED:
+        return _DESCRIBED[view].columns
     return tuple(column for base in read_bases(view) for column in _list_columns(base))
 
 
@@ -326,11 +325,11 @@ def _check(column: Column, text: str) -> None:
         raise QueryError(f"{name} holds names such as jetton_transfer, never {text!r}")
     if column.is_address and text:
         raw = _write_raw(text)
-        if raw is None:
+        if raw is None and not (name == "asset" and text.isdecimal()):  # an extra currency
             raise QueryError(
                 f"{name} holds raw addresses, such as 0: and 64 hex digits, not {text!r}"
             )
-        if raw != text:
+        if raw not in (None, text):
             raise QueryError(f"{name} holds raw addresses: write {raw!r} in place of {text!r}")
     if name == "shard" and _SHARD_DIGITS.fullmatch(text):
         raise QueryError(f"shard holds signed numbers: write {read_shard(text)} for {text!r}")

@@ -88,6 +88,11 @@ FRIENDLY = "EQCrq6urq6urq6urq6urq6urq6urq6urq6urq6urq6urq8Uk"
         ("select count(*) filter (trim(sender) in ($who)) from v_transfers", f"write '{RAW}'"),
         ("select type from actions group by type having max(source) = $who", f"write '{RAW}'"),
         (f"from actions where accounts && ['{FRIENDLY}']", f"write '{RAW}'"),
+        (f"from v_transfers where asset = '{FRIENDLY}'", f"write '{RAW}'"),
+        ("from v_transfers where asset = 'TON'", "raw addresses"),
+        (f"from labels where address = '{FRIENDLY}'", f"write '{RAW}'"),
+        (f"from labels join v_swaps on pool = address and sender = '{FRIENDLY}'", f"'{RAW}'"),
+        (f"from multisig_orders where '{FRIENDLY}' = any(signers)", f"write '{RAW}'"),
     ],
 )
 def test_what_no_row_can_equal_is_refused_with_the_cure(
@@ -132,6 +137,8 @@ def test_what_no_row_can_equal_is_refused_with_the_cure(
         f"from v_transfers where coalesce(comment, '') = '{FRIENDLY}'",
         f"from (values ('{FRIENDLY}')) t(a), wallets w where w.account = ton_account(trim(a))",
         f"from (values ('x')) t(a) where trim(a) = '{FRIENDLY}'",
+        f"from v_transfers where asset in ('100', '{RAW}') or asset like '1%'",
+        f"from labels where category = 'dex' or label = '{FRIENDLY}'",
     ],
 )
 def test_other_comparisons_are_not(
