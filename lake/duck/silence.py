@@ -42,8 +42,9 @@ _ROWS_OF_A_TABLE = ("latest", "as_of", "states_as_of")
 _WILDCARD = re.compile("[%_]")
 _RAW_BEGINNING = re.compile("-?[0-9]*|-?[0-9]+:[0-9A-F]{0,64}")
 _SHARD_DIGITS = re.compile("[0-9a-fA-F]{16}")
-_LARGE = re.compile("[0-9_]{10}")
-"""An integer that may be too large for a column."""
+_LARGE = re.compile("[0-9_]{10}|opcode", re.IGNORECASE)
+"""An integer that may be too large for a column, or an op-code."""
+_OPCODE = re.compile("0[xX][0-9a-fA-F]{1,8}|-?[1-9][0-9]{0,9}")
 _BITS = {"int8": 8, "int32": 32, "int64": 64}
 _PATTERNS = ("opcode", "shard")
 """Numbers that others write without a sign."""
@@ -294,11 +295,18 @@ def _read_values(node: Node, parameters: Mapping[str, object]) -> list[str | int
     if node.get("function_name") in _LISTS:
         parts = [argument["expression"] for argument in node["arguments"]]
         return [value for part in parts for value in _read_values(part, parameters)]
+    if node.get("function_name") == "ton_opcode_number":
+        forms = map(str, _read_values(node["arguments"][0]["expression"], parameters))
+        numbers = [int(form, 0) for form in forms if _OPCODE.fullmatch(form)]
+        return [number - (number >> 31 == 1) * (1 << 32) for number in numbers]
     return []
 
 
 def _check_number(column: Column, number: int, *, is_ordered: bool) -> None:
     """Refuse a number that its type cannot hold, such as an op-code or a shard without a sign."""
+    if column.name == "opcode" and column.type == "int64" and number < 0:
+        cure = f"write {number % (1 << 32)}, not {number} or ton_opcode_number()"
+        raise QueryError(f"opcode of actions is unsigned: {cure}")
     bits = _BITS.get(column.type)
     if bits is not None and number >= 1 << bits - 1:
         cure = f": write {number - (1 << bits)}" if number < 1 << bits and not is_ordered else ""

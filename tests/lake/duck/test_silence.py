@@ -92,6 +92,9 @@ FRIENDLY = "EQCrq6urq6urq6urq6urq6urq6urq6urq6urq6urq6urq8Uk"
         ("from v_transfers where asset = 'TON'", "raw addresses"),
         (f"from labels where address = '{FRIENDLY}'", f"write '{RAW}'"),
         (f"from labels join v_swaps on pool = address and sender = '{FRIENDLY}'", f"'{RAW}'"),
+        ("from actions where opcode = ton_opcode_number('0xAE42e5a4')", "write 2923619748, not -1"),
+        ("from actions where opcode in (5, ton_opcode_number(2923619748))", "write 2923619748"),
+        ("from actions where opcode = -718113061", "unsigned: write 3576854235"),
         (f"from multisig_orders where '{FRIENDLY}' = any(signers)", f"write '{RAW}'"),
     ],
 )
@@ -138,6 +141,8 @@ def test_what_no_row_can_equal_is_refused_with_the_cure(
         f"from (values ('{FRIENDLY}')) t(a), wallets w where w.account = ton_account(trim(a))",
         f"from (values ('x')) t(a) where trim(a) = '{FRIENDLY}'",
         f"from v_transfers where asset in ('100', '{RAW}') or asset like '1%'",
+        "from actions where opcode = ton_opcode_number('0x0f8a7ea5') or opcode > 4000000000",
+        "from messages where opcode in (ton_opcode_number('0xae42e5a4'), -5)",
         f"from labels where category = 'dex' or label = '{FRIENDLY}'",
     ],
 )
