@@ -30,6 +30,8 @@ _EQUALITIES = {"COMPARE_EQUAL", "COMPARE_NOTEQUAL", "COMPARE_IN", "COMPARE_NOT_I
 _EQUALITIES |= {"COMPARE_DISTINCT_FROM", "COMPARE_NOT_DISTINCT_FROM"}
 _ORDERS = {"COMPARE_BETWEEN", "COMPARE_LESSTHAN", "COMPARE_LESSTHANOREQUALTO"}
 _ORDERS |= {"COMPARE_GREATERTHAN", "COMPARE_GREATERTHANOREQUALTO"}
+_WHOLE = {"COMPARE_EQUAL", "COMPARE_NOTEQUAL"}
+_PLAIN = {"COLUMN_REF", "CONSTANT", "PARAMETER"}
 _SIDES = ("left", "right", "input", "lower", "upper")
 _LISTS = ("list_value", "unnest")
 _LIST_HAS = ("contains", "list_contains", "list_has", "list_has_any", "list_has_all", "@>", "<@")
@@ -130,6 +132,7 @@ def _check_values(column: Column, values: list[str | int], node: Node) -> None:
             _check_prefix(column, value)
         elif not (is_ordered and column.is_address and _write_raw(value) is None):
             _check(column, value)
+            _check_type(column, value, node)
 
 
 def _check_written(side: Node, values: list[str | int], node: Node) -> None:
@@ -339,8 +342,6 @@ def _check(column: Column, text: str) -> None:
             )
         if raw not in (None, text):
             raise QueryError(f"{name} holds raw addresses: write {raw!r} in place of {text!r}")
-    if name == "shard" and _SHARD_DIGITS.fullmatch(text):
-        raise QueryError(f"shard holds signed numbers: write {read_shard(text)} for {text!r}")
     if column.type in ("hash", "bytes") and text and "\\x" not in text:
         macro = "unhex"
         if _write_raw(text) is not None:
@@ -348,6 +349,19 @@ def _check(column: Column, text: str) -> None:
         elif len(text.removeprefix("0x")) == _HEX_DIGITS or len(text) in _BASE64_DIGITS:
             macro = "ton_hash"
         raise QueryError(f"{name} holds bytes, not text: write {macro}({text!r})")
+
+
+def _check_type(column: Column, text: str, node: Node) -> None:
+    """Refuse a text that DuckDB cannot cast to the type of a column, with the cure."""
+    name, sides = column.name, {side.get("class") for side in _list_sides(node)}
+    if name == "shard" and _SHARD_DIGITS.fullmatch(text):
+        raise QueryError(f"shard holds signed numbers: write {read_shard(text)} for {text!r}")
+    is_opcode = name == "opcode" and column.type == "int32" and _OPCODE.fullmatch(text)
+    if is_opcode and int(text, 0) >> 31 == 1:
+        raise QueryError(f"opcode holds signed numbers: write ton_opcode_number({text!r})")
+    is_list = column.type == "texts" and node.get("type") in _WHOLE and sides <= _PLAIN
+    if is_list and not text.startswith("["):
+        raise QueryError(f"{name} is a list: write list_contains({name}, {text!r})")
 
 
 def _write_raw(text: str) -> str | None:

@@ -95,6 +95,8 @@ FRIENDLY = "EQCrq6urq6urq6urq6urq6urq6urq6urq6urq6urq6urq8Uk"
         ("from actions where opcode = ton_opcode_number('0xAE42e5a4')", "write 2923619748, not -1"),
         ("from actions where opcode in (5, ton_opcode_number(2923619748))", "write 2923619748"),
         ("from actions where opcode = -718113061", "unsigned: write 3576854235"),
+        ("from messages where opcode = '0xd53276db'", "write ton_opcode_number('0xd53276db')"),
+        ("from v_accounts where interfaces = 'wallet'", "list_contains(interfaces, 'wallet')"),
         (f"from multisig_orders where '{FRIENDLY}' = any(signers)", f"write '{RAW}'"),
     ],
 )
@@ -143,6 +145,8 @@ def test_what_no_row_can_equal_is_refused_with_the_cure(
         f"from v_transfers where asset in ('100', '{RAW}') or asset like '1%'",
         "from actions where opcode = ton_opcode_number('0x0f8a7ea5') or opcode > 4000000000",
         "from messages where opcode in (ton_opcode_number('0xae42e5a4'), -5)",
+        "from messages where opcode in ('0x0f8a7ea5', '-5')",
+        "from v_accounts where interfaces[1] = 'a' or 'a' in interfaces",
         f"from labels where category = 'dex' or label = '{FRIENDLY}'",
     ],
 )
