@@ -6,7 +6,8 @@
 -- $last  date = null  last UTC day; null: of the lake
 --
 -- chart: bar x=date y=received by=bridge
--- returns: date, bridge, kind, symbol, transfers_in, received, transfers_out, sent; newest first
+-- returns: date, bridge, kind, symbol, transfers_in, received, transfers_out, sent; newest first;
+-- amounts in whole units, NULL if the decimals are unknown
 with moves as not materialized (
     from moved_assets(
         'messages',
@@ -51,9 +52,9 @@ select
     kind,
     symbol,
     count(*) filter (where incoming) as transfers_in,
-    coalesce(sum(amount) filter (where incoming), 0) as received,
+    if(transfers_in = 0, 0, sum(amount) filter (where incoming)) as received,
     count(*) filter (where not incoming) as transfers_out,
-    coalesce(sum(amount) filter (where not incoming), 0) as sent
+    if(transfers_out = 0, 0, sum(amount) filter (where not incoming)) as sent
 from bridged
 join bridges using (workchain, account)
 group by date, bridge, kind, symbol

@@ -6,7 +6,7 @@
 --
 -- chart: bar x=symbol y=received,sent
 -- returns: kind, asset, symbol, transfers_in, received, transfers_out, sent, net, first_time,
--- last_time; most transfers first; amounts in whole units
+-- last_time; most transfers first; amounts in whole units, NULL if the decimals are unknown
 with asked as (
     from account_or_busiest($account, 'messages')
 ),
@@ -27,9 +27,9 @@ select
     if(kind = 'nft', null, asset) as asset,
     symbol,
     count(*) filter (where incoming) as transfers_in,
-    coalesce(sum(amount) filter (where incoming), 0) as received,
+    if(transfers_in = 0, 0, sum(amount) filter (where incoming)) as received,
     count(*) filter (where outgoing) as transfers_out,
-    coalesce(sum(amount) filter (where outgoing), 0) as sent,
+    if(transfers_out = 0, 0, sum(amount) filter (where outgoing)) as sent,
     received - sent as net,
     min(time) as first_time,
     max(time) as last_time

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.api.explorer.market import DAY, HOUR, TRADES, build_scene
-from tests.api.v3.scene import make_raw
+from tests.api.v3.scene import Scene, make_raw
 from tests.patience import patient
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.lake.errors import QueryError
@@ -66,6 +66,28 @@ def test_times_and_addresses_are_read() -> None:
     for name, text in (("master", elector[:-1] + "G"), ("at", "yesterday")):
         with pytest.raises(ParameterMismatch, match=f"parameter {name}="):
             read_parameters(holders, {name: text})
+
+
+@pytest.fixture(scope="module")
+def flows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    """A jetton of unknown decimals goes to a bridge."""
+    folder = tmp_path_factory.mktemp("flows")
+    scene = Scene(1)
+    ends = {"source": "ann", "destination": "bridge", "amount": 5}
+    scene.put("jetton_transfers", account="wallet", mc_seqno=1, lt=101, jetton="dog", **ends)
+    labels = folder / "labels.csv"
+    labels.write_text(f"address,label,category,source\n{make_raw('bridge')},Bridge,bridge,test\n")
+    settings = patient(lake={"labels": str(labels)})
+    holder = SnapshotHolder(scene.commit(folder / "lake"), settings)
+    yield holder.reader()
+    holder.close()
+
+
+def test_an_unknown_amount_is_not_zero(flows: Reader) -> None:
+    [crossed] = flows.rows("everyday/bridge_flows")
+    [moved] = flows.rows("everyday/wallet_report", account=make_raw("ann"))
+    assert (crossed["transfers_in"], crossed["received"], crossed["sent"]) == (1, None, 0)
+    assert (moved["transfers_out"], moved["received"], moved["sent"]) == (1, 0, None)
 
 
 Ask = Callable[..., list[dict[str, Any]]]
