@@ -1,7 +1,7 @@
 -- Wallets that came back, by the day of their first external message in the lake.
 --
--- $first date    = null  first UTC day; null: of the lake
--- $last  date    = null  last UTC day; null: of the lake
+-- $first date    = null  earliest first day, UTC; null: of the lake
+-- $last  date    = null  latest first day, UTC; null: of the lake
 -- $days  integer = 30    days after the first one, at most
 --
 -- chart: line x=day_number y=share by=first_day
@@ -12,10 +12,7 @@ with days as (
         destination as account,
         tx_time::date as date
     from messages
-    where
-        direction = 'in'
-        and kind = 'ext_in'
-        and in_days(tx_time, $first, $last)
+    where direction = 'in' and kind = 'ext_in'
     group by all
 ),
 
@@ -41,7 +38,7 @@ select
     wallets,
     wallets / first_value(wallets) over (partition by first_day order by day_number) as share
 from counted
-where day_number <= $days
+where day_number <= $days and in_days(first_day, $first, $last)
 order by
     first_day,
     day_number

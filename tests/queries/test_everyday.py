@@ -1,7 +1,7 @@
 """Everyday questions run without parameters and have the columns that are charted."""
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -70,11 +70,15 @@ def test_times_and_addresses_are_read() -> None:
 
 @pytest.fixture(scope="module")
 def flows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    """A jetton of unknown decimals goes to a bridge."""
+    """A jetton of unknown decimals goes to a bridge; bob came on the first day, ann on the next."""
     folder = tmp_path_factory.mktemp("flows")
     scene = Scene(1)
     ends = {"source": "ann", "destination": "bridge", "amount": 5}
     scene.put("jetton_transfers", account="wallet", mc_seqno=1, lt=101, jetton="dog", **ends)
+    sent = {"direction": "in", "kind": "ext_in", "mc_seqno": 1}
+    for at, name, day in ((1, "bob", 0), (2, "bob", 1), (3, "ann", 1), (4, "ann", 2)):
+        now = DAY + 86_400 * day
+        scene.put("messages", tx_account=name, destination=name, tx_lt=at, now=now, **sent)
     labels = folder / "labels.csv"
     labels.write_text(f"address,label,category,source\n{make_raw('bridge')},Bridge,bridge,test\n")
     settings = patient(lake={"labels": str(labels)})
@@ -88,6 +92,15 @@ def test_an_unknown_amount_is_not_zero(flows: Reader) -> None:
     [moved] = flows.rows("everyday/wallet_report", account=make_raw("ann"))
     assert (crossed["transfers_in"], crossed["received"], crossed["sent"]) == (1, None, 0)
     assert (moved["transfers_out"], moved["received"], moved["sent"]) == (1, 0, None)
+
+
+def test_the_first_day_is_of_the_lake(flows: Reader) -> None:
+    day = datetime.fromtimestamp(DAY + 86_400, UTC).date()
+    found = flows.rows("everyday/retention", first=day, last=day)
+    assert [(row["first_day"] - day, row["day_number"], row["wallets"]) for row in found] == [
+        (timedelta(), 0, 1),
+        (timedelta(), 1, 1),
+    ]
 
 
 Ask = Callable[..., list[dict[str, Any]]]
