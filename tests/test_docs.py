@@ -113,8 +113,13 @@ def test_settings_that_pages_name_are_there() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    for link in re.findall(r"\]\((?!https?:)([^)#]*)(?:#[^)]*)?\)", text):
+    for link, place in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", text):
         assert (page.parent / link).exists(), link
+        if place and (not link or link.endswith(".md")):
+            there = (page.parent / link if link else page).read_text(encoding="utf-8")
+            heads = re.findall(r"^#+ (.*)", there.lower(), re.MULTILINE)
+            named = {re.sub(r"[^\w -]", "", head).replace(" ", "-") for head in heads}
+            assert place in named or f'id="{place}"' in there, (link, place)
 
 
 def test_the_index_names_every_page() -> None:
