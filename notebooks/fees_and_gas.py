@@ -29,8 +29,8 @@ def _(folder, lake, mo):
     # Fees and gas
 
     Lake `{folder}`, from {first} to {last} UTC: **{fees_ton:,.6f} TON** of fees in total.
-    Forward fees are those charged in the action phase. The total includes only the share of them
-    that goes to the validators of the transaction's shard, so the kinds below do not add up to it.
+    The kinds below add up to it. Import fees, of messages from outside, are what the others leave.
+    Of forward fees it has the share of the action phase; the rest travels with the messages.
     """)
     return (fees_ton,)
 
@@ -43,12 +43,18 @@ def _(alt, lake, mo):
                 select
                     sum(storage_fees_collected) / 1e9 as storage,
                     sum(compute_gas_fees) / 1e9 as gas,
-                    sum(action_total_fwd_fees) / 1e9 as forward,
                     sum(action_total_action_fees) / 1e9 as action,
-                    sum(bounce_msg_fees) / 1e9 as bounce
+                    sum(bounce_msg_fees) / 1e9 as bounce,
+                    sum(
+                        total_fees
+                        - coalesce(storage_fees_collected, 0)
+                        - coalesce(compute_gas_fees, 0)
+                        - coalesce(action_total_action_fees, 0)
+                        - coalesce(bounce_msg_fees, 0)
+                    ) / 1e9 as import
                 from transactions
             )
-            on storage, gas, forward, action, bounce
+            on storage, gas, action, bounce, import
             into name kind value fees_ton
         )
         order by fees_ton desc

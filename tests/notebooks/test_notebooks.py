@@ -54,6 +54,14 @@ def test_every_chart_has_a_title_and_units(
         assert json.dumps(chart.to_dict()["datasets"]), name
 
 
+def test_fees_by_kind_add_up(demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    [path] = [path for path in NOTEBOOKS if path.stem == "fees_and_gas"]
+    names = run_notebook(path, demo_lake, monkeypatch)
+    kinds = dict(names["kinds"].iter_rows())
+    assert kinds["import"] > 0
+    assert sum(kinds.values()) == pytest.approx(float(names["fees_ton"]))
+
+
 def test_a_notebook_runs_as_a_script(
     demo_lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
