@@ -1,4 +1,5 @@
--- Amounts that an account received and sent, by asset.
+-- Amounts that an account received and sent by transfers, by asset; jettons minted to it are in
+-- v_jetton_transfers, burnt ones in jetton_burns.
 --
 -- $account address = null  account; null: the wallet that received most external messages
 -- $first   date    = null  first UTC day; null: of the lake
