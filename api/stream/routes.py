@@ -13,6 +13,7 @@ from litestar import WebSocket, get, post, websocket
 from litestar.exceptions import WebSocketDisconnect
 from litestar.params import RawBody
 from litestar.response import Stream
+from uvicorn.protocols.utils import ClientDisconnected
 
 from tonlake.api.errors import ApiError, RequestInvalid
 from tonlake.api.http.gate import STREAMS
@@ -44,6 +45,8 @@ PIECE_BYTES = 64 << 10
 """Most bytes of events written to a connection at once, unless one has more."""
 
 _CLOSE_TRY_AGAIN = 1013
+_HANG_UPS = (WebSocketDisconnect, ClientDisconnected)
+"""What the next receive, and what a send, raises after a client has hung up."""
 
 
 @get(f"{PREFIX}/sse", sync_to_thread=False)
@@ -76,18 +79,21 @@ def _stream(request: ApiRequest, query: StreamQuery) -> Stream:
 async def _write_frames(hub: Hub, client: Client) -> AsyncIterator[bytes]:
     """Yield the frames of server-sent events for a client."""
     state = {"status": "subscribed", "last_event_id": str(client.sent)}
-    yield b"id: %s\nevent: subscribed\ndata: %b\n\n" % (
-        str(client.sent).encode(),
-        msgspec.json.encode(state),
-    )
-    async with aclosing(hub.follow(client, KEEP_ALIVE_S)) as batches:
-        async for events in batches:
-            if not events:
-                yield b"id: %s\n\n" % str(client.sent).encode()
-            for part in cut(events, lambda event: len(event.body), PIECE_BYTES):
-                yield b"".join(event.frame for event in part)
-                client.pass_over(max(event.cursor or client.sent for event in part))
-    yield b"event: error\ndata: %b\n\n" % _write_end(client)
+    try:
+        yield b"id: %s\nevent: subscribed\ndata: %b\n\n" % (
+            str(client.sent).encode(),
+            msgspec.json.encode(state),
+        )
+        async with aclosing(hub.follow(client, KEEP_ALIVE_S)) as batches:
+            async for events in batches:
+                if not events:
+                    yield b"id: %s\n\n" % str(client.sent).encode()
+                for part in cut(events, lambda event: len(event.body), PIECE_BYTES):
+                    yield b"".join(event.frame for event in part)
+                    client.pass_over(max(event.cursor or client.sent for event in part))
+        yield b"event: error\ndata: %b\n\n" % _write_end(client)
+    finally:
+        hub.leave(client)  # it may be gone before it is followed
 
 
 def _write_end(client: Client) -> bytes:
@@ -108,7 +114,7 @@ async def serve_socket(socket: WebSocket[Any, Any, Any]) -> None:
     await socket.accept()
     session = _Session(socket)
     try:
-        with suppress(WebSocketDisconnect):
+        with suppress(*_HANG_UPS):
             while True:
                 await session.take(await socket.receive_text())
     except Exception:
@@ -162,14 +168,16 @@ class _Session:
 
     async def stop(self) -> None:
         """End the subscription, if any."""
+        if self._client is not None:  # its task may be missing, or end before its first step
+            self._hub.leave(self._client)
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
-            self._task = self._client = None
+        self._task = self._client = None
 
     async def _run(self, client: Client) -> None:
-        with suppress(WebSocketDisconnect):
+        with suppress(*_HANG_UPS):
             async with aclosing(self._hub.follow(client, KEEP_ALIVE_S)) as batches:
                 async for events in batches:
                     if not events:

@@ -1,5 +1,6 @@
 """Streams over real HTTP: every event once, in order, wherever a client reconnects."""
 
+import asyncio
 import itertools
 import shutil
 import sys
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from litestar.testing import TestClient
+from uvicorn.protocols.utils import ClientDisconnected
 from websockets import ConnectionClosed
 from websockets.sync.client import connect
 
@@ -382,6 +384,32 @@ def test_a_socket(growth: Growth, expected: Shown, caplog: pytest.LogCaptureFixt
         with failing, pytest.raises(ConnectionClosed):
             ask(operation="subscribe")
     assert "TypeError: odd" in caplog.text
+
+
+@pytest.mark.parametrize(("kind", "sends"), [("http", 2), ("websocket", 4), ("websocket", 1)])
+def test_a_client_that_hangs_up_at_once_leaves(
+    kind: str, sends: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = create_app(tmp_path, PATIENT)
+    subscribe = {"type": "websocket.receive", "text": '{"operation": "subscribe"}'}
+    messages = iter([{"type": "websocket.connect"}, *[subscribe] * 3] * (kind == "websocket"))
+    steps = iter(range(sends))
+
+    async def receive() -> Any:
+        return next(messages, {"type": f"{kind}.disconnect", "code": 1000})
+
+    async def send(_message: Any) -> None:
+        if next(steps, None) is None:
+            raise ClientDisconnected
+        if kind == "http":
+            await asyncio.sleep(0)
+
+    path = "/api/streaming/v2/" + ("sse" if kind == "http" else "ws")
+    scope: Any = {"type": kind, "path": path, "query_string": b"", "headers": [], "state": {}}
+    asyncio.run(app(scope | {"method": "GET"} if kind == "http" else scope, receive, send))
+    assert next(steps, None) is None
+    assert app.state.hub.count_clients() == 0
+    assert not caplog.records
 
 
 CLIENTS, LAST_BLOCK = 500, 60
