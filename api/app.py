@@ -34,7 +34,7 @@ from tonlake.api.errors import ApiError, status_of
 from tonlake.api.explorer.routes import create_router, show_error
 from tonlake.api.http import service
 from tonlake.api.http.admission import WAITING_THREADS, Admission, Crowd, Pulse, Queues, ThreadQueue
-from tonlake.api.http.connection import Connections, count_connections
+from tonlake.api.http.connection import REQUEST_BYTES, Connections, count_connections
 from tonlake.api.http.gate import QUOTA_HEADERS, AccessRules, Gate, read_networks, refuse
 from tonlake.api.http.representation import UNKEPT, Representations, ResponseCache, list_validators
 from tonlake.api.http.transit import Carrier, Transit
@@ -86,8 +86,6 @@ def _takes_rest(route: HTTPRoute, parts: list[str]) -> bool:
 
 LOG = logging.getLogger("tonlake.api")
 RETRY_AFTER_S = "1"
-
-REQUEST_BYTES = 1 << 20
 
 CONNECTION_PARTS = 2
 """Connections allowed for one address, per allowed request in flight."""

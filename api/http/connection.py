@@ -35,6 +35,9 @@ PRESSED_S = 5.0
 EVERY_S = 1.0
 
 HEAD_BYTES = 1 << 20
+REQUEST_BYTES = 1 << 20
+"""Longest body of a request, and longest message over a WebSocket."""
+
 PARSED_URL_BYTES = (1 << 16) - 1
 """Longest URL that the parser takes apart; TON Center accepts longer ones with many addresses."""
 

@@ -10,7 +10,7 @@ from typing import cast
 import uvicorn
 from litestar.types import ASGIApp
 
-from tonlake.api.http.connection import Connection, Connections, limit_stalls
+from tonlake.api.http.connection import REQUEST_BYTES, Connection, Connections, limit_stalls
 from tonlake.lake.process import raise_file_limit
 
 SWITCH_S = 0.0005
@@ -43,6 +43,9 @@ def configure_server(app: ASGIApp, connections: Connections) -> uvicorn.Config:
         access_log=False,  # The application logs requests itself.
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE_S,
+        ws_max_size=REQUEST_BYTES,
+        ws_max_queue=1,  # only earlier versions of uvicorn queue more
+        ws_per_message_deflate=False,  # a message of few bytes would be as large once inflated
     )
 
 
