@@ -35,6 +35,11 @@ PRESSED_S = 5.0
 EVERY_S = 1.0
 
 HEAD_BYTES = 1 << 20
+"""Longest head, and most bytes after it that are no body: of trailers, of extensions of chunks."""
+
+MAX_HEADERS = 200
+"""Of a request, trailers included; tiny ones take twelve times their bytes."""
+
 REQUEST_BYTES = 1 << 20
 """Longest body of a request, and longest message over a WebSocket."""
 
@@ -102,12 +107,12 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse received data; measure and time a head that is not complete."""
+        """Parse received data; measure what is no body, and time a head that is not complete."""
         self._is_between = False
         super().data_received(data)
-        if self._is_between or not self._is_in_head:
+        if self._is_between:
             return
-        if self.silent_since_s is None:
+        if self._is_in_head and self.silent_since_s is None:
             self.silent_since_s = self._connections.read_clock()
         self._head_bytes += len(data)
         if self._head_bytes > HEAD_BYTES and not self.transport.is_closing():
@@ -118,6 +123,17 @@ class Connection(HttpToolsProtocol):
         super().on_message_begin()
         self.scope["state"][CONNECTION] = self
         self._is_between, self._is_in_head, self._head_bytes = False, True, 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Store a header or trailer; one too many makes the request invalid."""
+        if len(self.headers) >= MAX_HEADERS:
+            raise ValueError(f"more than {MAX_HEADERS} headers")
+        super().on_header(name, value)
+
+    def on_body(self, body: bytes) -> None:
+        """Store a piece of a body, which has limits of its own (`transit`)."""
+        super().on_body(body)
+        self._head_bytes = 0
 
     def on_headers_complete(self) -> None:
         """Begin the request; its body is timed where it is read (`transit`)."""

@@ -9,7 +9,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosedError
 
 from tests.api.http.server import make_connections, serving
-from tonlake.api.http.connection import HEAD_BYTES, REQUEST_BYTES
+from tonlake.api.http.connection import HEAD_BYTES, MAX_HEADERS, REQUEST_BYTES
 
 PIECE = 1 << 16
 
@@ -60,6 +60,31 @@ def test_a_fragment_is_no_part_of_the_query() -> None:
 def test_a_head_without_end_is_refused(start: bytes) -> None:
     pieces = [start, *[b"y" * PIECE] * (4 * HEAD_BYTES // PIECE)]
     answer = asyncio.run(_ask(*pieces))
+    assert answer == b"reset" or b" 400 " in answer
+
+
+@pytest.mark.parametrize("is_trailer", [False, True])
+def test_headers_are_limited_in_number(is_trailer: bool) -> None:  # noqa: FBT001
+    def ask(count: int) -> bytes:
+        headers = [b"a: b"] * count
+        request = _request(b"/", *([b"transfer-encoding: chunked"] if is_trailer else headers))
+        trailer = b"1\r\nx\r\n0\r\n%b\r\n" % b"".join(b"a: b\r\n" for _ in headers)
+        return asyncio.run(_ask(request + trailer * is_trailer))
+
+    taken = MAX_HEADERS - 2 - is_trailer
+    assert b" 200 " in ask(taken)
+    assert b" 400 " in ask(taken + 1)
+
+
+@pytest.mark.parametrize("start", [b"0\r\na: ", b"1;a="])
+def test_what_is_no_body_is_limited(start: bytes) -> None:
+    async def receive_all(_scope: Any, receive: Any, _send: Any) -> None:
+        while (await receive()).get("more_body"):
+            pass
+
+    head = _request(b"/", b"transfer-encoding: chunked")
+    pieces = [head, start, *[b"y" * PIECE] * (4 * HEAD_BYTES // PIECE)]
+    answer = asyncio.run(_ask(*pieces, app=receive_all))
     assert answer == b"reset" or b" 400 " in answer
 
 
