@@ -166,7 +166,9 @@ class Carrier:
         state: dict[str, Any] = scope["state"]
         waiting = self._waiting[load.address]
         if len(waiting) >= self._max_bodies_of_address:
-            next(iter(waiting.values())).reschedule(asyncio.get_running_loop().time())
+            oldest = waiting.pop(next(iter(waiting)))
+            if not oldest.expired():
+                oldest.reschedule(asyncio.get_running_loop().time())
         try:
             async with asyncio.timeout(min(self._body_s, GRACE_S)) as timeout:
                 waiting[id(load)] = timeout
@@ -177,8 +179,8 @@ class Carrier:
             state[REFUSAL] = error
         finally:
             waiting.pop(id(load), None)
-            if not waiting:
-                self._waiting.pop(load.address, None)
+            if not self._waiting[load.address]:
+                del self._waiting[load.address]
         state["headers"] = {"Connection": "close"}
         return receive
 
@@ -196,7 +198,8 @@ class Carrier:
             size += len(message["body"])
             self._transit.add(load, len(message["body"]))
             allowed_s = min(self._body_s, GRACE_S + size / MIN_BYTES_S)
-            within.reschedule(began_s + allowed_s)
+            if (within.when() or 0) > asyncio.get_running_loop().time():  # it is not being dropped
+                within.reschedule(began_s + allowed_s)
         return messages
 
 

@@ -119,6 +119,25 @@ def test_a_body_comes_at_a_minimum_rate(client: Client, refused: bool) -> None: 
     assert isinstance(app.refusals[0], BodyLate) is refused
 
 
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_the_oldest_of_too_many_bodies_is_dropped(app: Recorder, steps: int) -> None:
+    async def run() -> None:
+        layer = make_layer(app, share=4)
+        tasks = []
+        for _ in range(20):
+            receive = Client(b"a", ends=False).receive
+            tasks.append(asyncio.create_task(layer(make_scope(), receive, unsent)))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
+        assert [task.done() for task in tasks] == [True] * 16 + [False] * 4
+        await asyncio.gather(*tasks)
+        assert not layer._waiting
+
+    asyncio.run(run())
+    assert [type(refusal) for refusal in app.refusals] == [BodyLate] * 20
+
+
 def test_a_body_has_a_deadline_however_fast_it_comes(app: Recorder) -> None:
     asyncio.run(ask(make_layer(app, max_s=0.3), Client(*[b"a" * 1000] * 40, pause_s=0.02)))
     assert isinstance(app.refusals[0], BodyLate)
