@@ -13,7 +13,7 @@ from collections import defaultdict
 from typing import Any
 
 from litestar.enums import ScopeType
-from litestar.types import ASGIApp, HTTPReceiveMessage, HTTPScope, Receive, Scope, Send
+from litestar.types import ASGIApp, HTTPRequestEvent, HTTPScope, Receive, Scope, Send
 
 from tonlake.api.errors import BodyLate, ServiceBusy
 from tonlake.api.http.address import name_address
@@ -186,21 +186,23 @@ class Carrier:
 
     async def _collect(
         self, receive: Receive, load: Load, within: asyncio.Timeout
-    ) -> list[HTTPReceiveMessage]:
+    ) -> HTTPRequestEvent:
+        """Return all messages as one: thousands of tiny ones would take megabytes."""
         began_s = asyncio.get_running_loop().time()
-        messages: list[HTTPReceiveMessage] = []
-        size = 0
-        while size <= self._max_body_bytes:
+        body, more = bytearray(), True
+        while len(body) <= self._max_body_bytes:
             message: Any = await receive()
-            messages.append(message)
-            if not message.get("more_body"):
+            if message["type"] == "http.disconnect":
+                break  # the next receive returns it again
+            piece, more = message.get("body", b""), message.get("more_body", False)
+            body += piece
+            if not more:
                 break
-            size += len(message["body"])
-            self._transit.add(load, len(message["body"]))
-            allowed_s = min(self._body_s, GRACE_S + size / MIN_BYTES_S)
+            self._transit.add(load, len(piece))
+            allowed_s = min(self._body_s, GRACE_S + len(body) / MIN_BYTES_S)
             if (within.when() or 0) > asyncio.get_running_loop().time():  # it is not being dropped
                 within.reschedule(began_s + allowed_s)
-        return messages
+        return {"type": "http.request", "body": bytes(body), "more_body": more}
 
 
 def read_address(scope: Scope) -> str:
@@ -219,14 +221,12 @@ def _has_body(scope: HTTPScope, max_bytes: int) -> bool:
     return False
 
 
-def _replay(messages: list[HTTPReceiveMessage], receive: Receive) -> Receive:
-    """Return a ``receive`` that replays buffered messages before new ones."""
-    left = iter(messages)
+def _replay(message: HTTPRequestEvent, receive: Receive) -> Receive:
+    """Return a ``receive`` that replays a buffered message before new ones."""
+    left = [message]
 
     async def take() -> Any:  # noqa: ANN401 - any message
-        for message in left:
-            return message
-        return await receive()
+        return left.pop() if left else await receive()
 
     return take
 

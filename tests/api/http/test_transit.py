@@ -22,6 +22,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
+        self.messages = 0
         self.refusals: list[Any] = []
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -30,6 +31,7 @@ class Recorder:
         text, more = b"", self.refusals[-1] is None
         while more:
             message = await receive()
+            self.messages += 1
             text, more = text + message["body"], message["more_body"]
         self.bodies.append(text)
 
@@ -101,7 +103,7 @@ def app() -> Recorder:
 def test_a_body_arrives_as_it_was_sent(app: Recorder, length: int | None) -> None:
     client = Client(b"ab", b"", b"cd", pause_s=0.01)
     asyncio.run(make_layer(app)(make_scope(length=length), client.receive, unsent))
-    assert (app.bodies, app.refusals) == ([b"abcd"], [None])
+    assert (app.bodies, app.messages, app.refusals) == ([b"abcd"], 1, [None])
 
 
 @pytest.mark.parametrize(
