@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.source.liteserver.query import StateServers
 
 
-_PATHS_KEPT = 1024
+_PATHS_KEPT = 128
 
 
 @lru_cache(_PATHS_KEPT)

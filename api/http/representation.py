@@ -46,6 +46,9 @@ PREFERRED = (ZSTD, GZIP)
 
 GZIP_LEVEL = 5
 
+KNOWN_BYTES = 256
+"""Longest Accept-Encoding whose choice is cached."""
+
 _ALIASES = {"x-gzip": GZIP}
 
 
@@ -142,7 +145,8 @@ class CachedResponse(msgspec.Struct, eq=False):
     @property
     def size(self) -> int:
         """Approximate size in bytes."""
-        texts = (self.body, *self.key[:2], *(part for pair in self.headers for part in pair))
+        headers = (*self.headers, *self.key[2])
+        texts = (self.body, *self.key[:2], *(part for pair in headers for part in pair))
         return OVERHEAD_BYTES + sum(map(len, texts))
 
     def write(self, started_s: float, method: str) -> Written:
@@ -261,7 +265,9 @@ class Representations:
         if scope["method"] not in ("GET", "HEAD"):
             condition = b""
         key = read_key(scope, self._any_origin) if self.cache.keeps else None
-        return _Wish(choose_coding(accepted), condition, key)
+        # A header of any length would stay in memory as a key.
+        choose = choose_coding if len(accepted) <= KNOWN_BYTES else choose_coding.__wrapped__
+        return _Wish(choose(accepted), condition, key)
 
     async def send(
         self, scope: HTTPScope, send: Send, wish: _Wish, response: Written, kept: Kept

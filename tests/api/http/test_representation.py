@@ -23,6 +23,7 @@ from tonlake.api.http.representation import (
     CachedResponse,
     Representations,
     ResponseCache,
+    choose_coding,
     pack,
 )
 
@@ -374,6 +375,14 @@ def test_the_answers_used_last_stay_within_the_bound() -> None:
     nothing = ResponseCache(0)
     nothing.put(1, answers[0])
     assert nothing.get(1, answers[0].key) is None
+
+
+def test_long_headers_are_counted_or_not_kept(client: TestClient[Any]) -> None:
+    assert CachedResponse([], b"", ("/x", b"", ((b"origin", bytes(5000)),))).size > 5000
+    before = choose_coding.cache_info()
+    answer = client.get(LIST, headers={"Accept-Encoding": "x" * 5000 + ", gzip"})
+    assert answer.headers["content-encoding"] == "gzip"
+    assert choose_coding.cache_info() == before
 
 
 def test_without_a_lake_nothing_is_kept(tmp_path: Path) -> None:
