@@ -39,8 +39,10 @@ QUEUE = "queue"
 """Key in the scope's state of the queue of a request; monitoring and streams have none."""
 
 _LONG_QUERY = 400
-_MANY_ROWS = re.compile(rb"(?:^|&)(?:limit|count)[^&=]*=[^&]{3}", re.IGNORECASE)
-"""A hundred rows or more."""
+_MANY_ROWS = re.compile(
+    rb"(?:^|&)(?:(?:limit|count)[^&=]*=[^&]{3}|offset[^&=]*=[^&]{4})", re.IGNORECASE
+)
+"""A hundred rows or more, or a thousand to pass over."""
 
 EVERY_S = 0.05
 
@@ -171,7 +173,7 @@ def call_at_once(work: Callable[[], T], state: dict[str, Any]) -> T | None:
 
 
 def is_small(scope: Scope) -> bool:
-    """Return whether a request is short and asks for less than a hundred rows."""
+    """Return whether a request is short, and asks for few rows that are near the first."""
     query: bytes = scope["query_string"]
     return len(query) <= _LONG_QUERY and not _MANY_ROWS.search(query)
 

@@ -57,6 +57,9 @@ _BEFORE, _HASH_BEFORE = map(RECORD_COLUMNS.index, ("before", "account_state_hash
 MAX_RANKED = 50_000
 """Most accounts ranked across several segments; deeper pages are left to SQL."""
 
+RANKED_AT_ONCE = 200
+"""Most accounts ranked for a reader that must not wait; each takes some 60 us."""
+
 Ranked = tuple[int, int, bytes]
 """Balance, workchain and account."""
 
@@ -72,16 +75,27 @@ class Ranking:
         self._ranked: list[Ranked] = []
         self._lock = threading.Lock()
 
-    def page(self, offset: int, limit: int) -> list[Ranked]:
-        """Return a page, highest balance first, then by account; a deep one is Declined."""
+    def page(self, offset: int, limit: int, *, may_wait: bool) -> list[Ranked]:
+        """Return a page, highest balance first, then by account; a deep one is Declined.
+
+        Without ``may_wait`` so is one that takes long to rank, or waits for another to be ranked.
+        """
         last = offset + limit
+        missing = last - len(self._ranked)
+        if missing > RANKED_AT_ONCE and not may_wait:
+            raise Declined
         if last > MAX_RANKED:
             if len(self._segments) > 1:
                 raise Declined
             return list(islice(_walk_richest(self._segments[0], ()), offset, last))
-        with self._lock:
-            self._ranked += islice(self._rest, max(0, last - len(self._ranked)))
-            return self._ranked[offset:last]
+        if missing > 0:
+            if not self._lock.acquire(blocking=may_wait):
+                raise Declined
+            try:
+                self._ranked += islice(self._rest, max(0, last - len(self._ranked)))
+            finally:
+                self._lock.release()
+        return self._ranked[offset:last]
 
 
 def _walk_richest(segment: Segment, newer: Sequence[Segment]) -> Iterator[Ranked]:
@@ -405,7 +419,7 @@ class Index:
     ) -> None:
         """Take the available parts; without ``may_read`` no data file is read."""
         self.snapshot = snapshot
-        self._segments, self._cells, self._may_read = lookups, cells, may_read
+        self._segments, self._cells, self.may_read = lookups, cells, may_read
         self._open = OpenTraces(snapshot) if open_traces is None else open_traces
 
     def open_ahead(self, earlier: Index) -> None:
@@ -445,7 +459,7 @@ class Index:
     @property
     def open_traces(self) -> dict[bytes, Row]:
         """The traces that may continue, by id; see ``OpenTraces.read``."""
-        return self._open.read(may_read=self._may_read)
+        return self._open.read(may_read=self.may_read)
 
 
 class OpenTraces:

@@ -43,7 +43,8 @@ def find_newest_state(index: Index, asked: Mapping[str, Any]) -> list[Any]:
 
 def rank_accounts(index: Index, asked: Mapping[str, Any]) -> list[Row]:
     """Answer ``v3/accounts_by_balance``."""
-    ranked = index.segments.ranking.page(asked["offset"], asked["limit"])
+    ranking = index.segments.ranking
+    ranked = ranking.page(asked["offset"], asked["limit"], may_wait=index.may_read)
     return [
         {"workchain": workchain, "account": account, "balance": balance}
         for balance, workchain, account in ranked

@@ -219,6 +219,8 @@ def test_a_loop_that_is_late_admits_no_more_than_a_few(
         (b"account=0:ab&limit=99", True),
         (b"account=0:ab&limit=100", False),
         (b"count=1000", False),
+        (b"limit=9&offset=999", True),
+        (b"limit=9&offset=1000", False),
         (b"account=%b&limit=1" % (b"0:ab," * 100), False),
     ],
 )

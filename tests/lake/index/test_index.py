@@ -15,6 +15,7 @@ from tonlake.lake.file.rows import read_rows, without_collector
 from tonlake.lake.index import index as opening
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.index.index import open_segments
+from tonlake.lake.index.page import Declined
 from tonlake.lake.index.segment import rows
 from tonlake.lake.index.segment.segment import Segment
 from tonlake.lake.log.snapshot import open_snapshot
@@ -68,6 +69,23 @@ def test_a_segment_is_freed_with_its_last_reader(tmp_path: Path) -> None:
         del found, table
         assert not held
         assert str(tmp_path) not in maps.read_text(encoding="utf-8")
+
+
+def test_a_rank_that_takes_long_is_left_to_those_that_may_wait(tmp_path: Path) -> None:
+    commit_chain(tmp_path, Chain(3, accounts=9), 1, 12)
+    found = open_segments(open_snapshot(tmp_path), LakeSettings())
+    assert found is not None
+    page = found.ranking.page
+    with mock.patch.object(opening, "RANKED_AT_ONCE", 3):
+        first = page(0, 2, may_wait=False)
+        with pytest.raises(Declined):
+            page(4, 2, may_wait=False)
+        whole = page(0, 6, may_wait=True)
+        with found.ranking._lock:
+            assert page(4, 2, may_wait=False) == whole[4:]
+            with pytest.raises(Declined):
+                page(5, 2, may_wait=False)
+    assert (len(whole), whole[:2]) == (6, first)
 
 
 def count_readings(lake: Path, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
