@@ -146,6 +146,8 @@ def _find_block(position: Position, reader: Reader, *, is_first: bool) -> int:
         if position < 0:
             raise RequestInvalid(f"there is no masterchain block {position}")
         return position
+    if len(position) > MAX_DIGITS:
+        raise RequestInvalid(f"the position has {len(position):,} characters")
     if position.startswith(_SNAPSHOT):
         number = position.removeprefix(_SNAPSHOT)
         if not number.isdecimal():

@@ -69,6 +69,8 @@ HOSTILE = (
     '{"table": "messages", "from": -1}',
     '{"table": "messages", "from": "yesterday"}',
     '{"table": "messages", "from": "snapshot:x"}',
+    json.dumps({"table": "messages", "from": "9" * 5000}),
+    json.dumps({"table": "messages", "to": "snapshot:" + "9" * 5000}),
     '{"table": "messages", "from": 9, "to": 3}',
     '{"table": "messages", "to": 99999999}',
     '{"table": "messages", "to": "1970-01-01"}',
