@@ -462,7 +462,7 @@ def get_items(call: Call, query: ItemsQuery) -> NFTItems:
         query.address,
         **name_addresses("collection", query.collection_address),
         **name_addresses("owner", query.owner_address),
-        indexes=[str(int(index)) for index in query.index],
+        indexes=[index.lstrip("0") or "0" for index in query.index],
         include_on_sale=bool(query.include_on_sale),
         by_lt=by_lt,
         by_owner=by_owner and not by_lt and not query.address,

@@ -215,6 +215,7 @@ def test_collections(market: Asker) -> None:
         ({"collection_address": BIRDS}, ["bird 9", "bird 10"]),
         ({"collection_address": BIRDS, "index": "10"}, ["bird 10"]),
         ({"collection_address": BIRDS, "index": ["10", "009"]}, ["bird 9", "bird 10"]),
+        ({"collection_address": BIRDS, "index": ["1" * 5000, "0"]}, []),
         ({"collection_address": BIRDS, "limit": 1, "offset": 1}, ["bird 10"]),
         ({"owner_address": ANN}, []),
         ({"owner_address": ANN, "mc_seqno": 3}, ["bird 9", "bird 10"]),
