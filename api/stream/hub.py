@@ -282,8 +282,8 @@ class Hub:
             if found is None:
                 found = await self._in_thread(self._maker.make, chunk, kind)
                 self._kept[chunk, kind] = found
-                self._kept_events += len(found)
+                self._kept_events += len(found) + 1  # an empty list takes memory, too
                 while len(self._kept) > 1 and self._kept_events > KEPT_EVENTS:
                     _key, dropped = self._kept.popitem(last=False)
-                    self._kept_events -= len(dropped)
+                    self._kept_events -= len(dropped) + 1
             return found
