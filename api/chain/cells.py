@@ -17,7 +17,16 @@ from tonlake.lake.index.cells import PackedCell
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.queries.reader import Reader
 
-CACHED_CELLS = 4096
+CACHED_BYTES = 64 << 20
+"""Most bytes of cached trees: each past state of a large account has a tree of its own."""
+
+OVERHEAD_BYTES = 400
+"""Size of a cached tree beside its bytes."""
+
+CACHED_TEXTS = 4096
+TEXT_BYTES = 8 << 10
+"""Longest bag whose text is cached; a longer one takes some 15 us a KiB."""
+
 _CRC_FLAG = 0x40  # serialized_boc: has_crc32c
 _FLAGS_AT = 4
 
@@ -50,9 +59,14 @@ def add_checksum(boc: bytes) -> bytes:
     return add_crc32c(boc) if NATIVE is None else bytes(NATIVE.add_crc32c(boc))
 
 
-@lru_cache(CACHED_CELLS)
 def write_depth_first(boc: bytes) -> str:
     """Serialise a bag with one root depth first and without CRC, as base64, as TON Center does."""
+    write = _write_cached if len(boc) <= TEXT_BYTES else _write_cached.__wrapped__
+    return write(boc)
+
+
+@lru_cache(CACHED_TEXTS)
+def _write_cached(boc: bytes) -> str:
     tree = parse_boc(boc)
     return encode_bytes(serialize_depth_first(tree, tree.roots[0]))
 
@@ -60,8 +74,8 @@ def write_depth_first(boc: bytes) -> str:
 class _Cache:
     """An LRU cache of complete trees, each for the snapshot it was found in and later ones."""
 
-    def __init__(self, size: int) -> None:
-        self._size = size
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes, self._bytes = max_bytes, 0
         self._lock = threading.Lock()
         self._cells: OrderedDict[tuple[Path, bytes], tuple[int, bytes]] = OrderedDict()
 
@@ -79,9 +93,13 @@ class _Cache:
     def put_many(self, snapshot: Snapshot, cells: Mapping[bytes, bytes]) -> None:
         with self._lock:
             for cell_hash, boc in cells.items():
-                self._cells[snapshot.lake_dir, cell_hash] = (snapshot.number, boc)
-            while len(self._cells) > self._size:
-                self._cells.popitem(last=False)
+                key = (snapshot.lake_dir, cell_hash)
+                if key not in self._cells:  # the same hash is the same tree
+                    self._bytes += OVERHEAD_BYTES + len(boc)
+                self._cells[key] = (snapshot.number, boc)
+            while self._bytes > self._max_bytes:
+                _key, (_number, boc) = self._cells.popitem(last=False)
+                self._bytes -= OVERHEAD_BYTES + len(boc)
 
 
-_CACHE = _Cache(CACHED_CELLS)
+_CACHE = _Cache(CACHED_BYTES)

@@ -43,7 +43,7 @@ def reader(demo_lake: Path) -> Reader:
 
 @pytest.fixture
 def empty_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tonlake.api.chain.cells, "_CACHE", tonlake.api.chain.cells._Cache(10))
+    monkeypatch.setattr(tonlake.api.chain.cells, "_CACHE", tonlake.api.chain.cells._Cache(10_000))
 
 
 @pytest.mark.usefixtures("empty_cache")
@@ -81,6 +81,17 @@ def test_what_is_missing_is_left_out_even_if_known_later(demo_node: Path, tmp_pa
     whole = read_cell_trees(late, wanted)
     assert partial.keys() < whole.keys()
     assert read_cell_trees(_open(tmp_path, 1), wanted) == partial
+
+
+def test_cached_trees_stay_within_their_bytes(reader: Reader) -> None:
+    cache = tonlake.api.chain.cells._Cache(10_000)
+    hashes = [bytes([number]) for number in range(20)]
+    for cell_hash in hashes:
+        for _ in range(2):
+            cache.put_many(reader.snapshot, {cell_hash: bytes(1000)})
+    assert list(cache.get_many(reader.snapshot, hashes)) == hashes[-7:]
+    cache.put_many(reader.snapshot, {b"": bytes(20_000)})
+    assert cache._bytes == 0
 
 
 def test_an_unknown_hash(reader: Reader) -> None:
