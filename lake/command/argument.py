@@ -31,6 +31,8 @@ class Folder(click.Path):
         self, value: str | os.PathLike[str], param: Parameter | None, ctx: Context | None
     ) -> Path:
         """Return the path, or exit with a usage error."""
+        if "://" in os.fsdecode(value):
+            self.fail(f"{os.fsdecode(value)!r} is a URL that is not supported here", param, ctx)
         folder = Path(os.fsdecode(super().convert(value, param, ctx)))
         # If the folder cannot even be inspected, the command itself reports that.
         if os.path.isdir(folder) and not os.access(folder, os.R_OK | os.X_OK):  # noqa: PTH112

@@ -126,6 +126,8 @@ def open_pull(
             folder = Path(target)
         else:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="tonlake-pull-")))
+        if storage.is_local and Path(source.name).resolve() == folder.resolve():
+            raise CopyRefused(f"{folder} is the source itself: name another folder")
         make_folder(folder / STAGING_FOLDER)
         make_folder(folder / LOG_FOLDER)
         if not stack.enter_context(hold_lock(folder / PULL_LOCK, wait=False)):
@@ -247,7 +249,7 @@ class _Copy:
 
 
 def _settle_selection(source: Source, copy: _Copy, wanted: Selection) -> Selection:
-    """Return the selection of the copy, and store it if it is partial."""
+    """Return the selection of the copy."""
     known = read_selection(copy.folder)
     if copy.newest:
         if wanted not in (WHOLE, known):
@@ -257,12 +259,7 @@ def _settle_selection(source: Source, copy: _Copy, wanted: Selection) -> Selecti
             )
         return known
     found = fetch_body(source, SELECTION_FILE, Selection)
-    chosen = wanted if found is None else found[0].narrow(wanted)
-    if chosen == WHOLE:
-        copy.storage.remove(SELECTION_FILE)
-    else:
-        copy.storage.replace(SELECTION_FILE, encode_entry(chosen)[0])
-    return chosen
+    return wanted if found is None else found[0].narrow(wanted)
 
 
 def _describe(selection: Selection) -> str:
@@ -299,6 +296,7 @@ class Puller:
                 self._copy.check_fit(after.start)
                 after, files = self._copy_until(after)
                 if not before.number:
+                    self._store_selection()
                     self._copy_definitions()
                 self._copy.adopt(after)
         elif not before.number:
@@ -379,6 +377,13 @@ class Puller:
         for done, _ in enumerate(work_through(copy, files, self._source, target), 1):
             reach("pull.copied")
             self._on_file(done, len(files))
+
+    def _store_selection(self) -> None:
+        """Store what a partial copy has; without commits it would bind a lake ingested later."""
+        if self._selection == WHOLE:
+            self._copy.storage.remove(SELECTION_FILE)
+        else:
+            self._copy.storage.replace(SELECTION_FILE, encode_entry(self._selection)[0])
 
     def _copy_definitions(self) -> None:
         """Copy the definitions of user-defined tables; their rows come with the next refresh."""

@@ -388,6 +388,12 @@ def check_outside(lake_dir: Path) -> None:
                     raise LakeMisplaced(f"{lake_dir} is inside the lake {parent}: name another")
 
 
+def check_lake(lake_dir: Path) -> None:
+    """Raise LakeNotFound if a folder has no commit."""
+    if not list_log(lake_dir)[0]:
+        raise refuse_folder(lake_dir)
+
+
 def refuse_folder(lake_dir: Path) -> LakeNotFound:
     """Return the error for a folder without a lake; suggest a lake next to it of a similar name."""
     lakes = {log.parent.name for log in lake_dir.absolute().parent.glob(f"*/{LOG_FOLDER}")}

@@ -50,7 +50,7 @@ from tonlake.lake.log.disk import (
 )
 from tonlake.lake.log.place import read_place
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
-from tonlake.lake.log.state import DataFile, LogReader
+from tonlake.lake.log.state import DataFile, LogReader, check_lake
 from tonlake.lake.process import Child, run_child, start_child
 from tonlake.lake.schema import SCHEMA_VERSION
 from tonlake.lake.settings import LakeSettings
@@ -107,6 +107,7 @@ def refresh_tables(
 ) -> dict[str, OwnState]:
     """Refresh user-defined tables; one that fails keeps its rows and gets an ``error``."""
     if not read_definitions(lake_dir) and name is None:
+        check_lake(lake_dir)
         return {}
     with _hold(lake_dir):
         tables = read_definitions(lake_dir)
@@ -131,6 +132,7 @@ def _refresh(
 
 @contextmanager
 def _hold(lake_dir: Path) -> Iterator[None]:
+    check_lake(lake_dir)
     make_folder(lake_dir / OWN_FOLDER)
     with hold_lock(lake_dir / OWN_LOCK):
         yield

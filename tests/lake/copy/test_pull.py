@@ -140,6 +140,9 @@ def test_days_of_a_lake(read_lake: Path, copy: Path, tmp_path: Path) -> None:
         copy_lake(read_lake, copy, Selection("2024-01-02"))
     with pytest.raises(CopyRefused, match="has no blocks of days 2030"):
         copy_lake(read_lake, tmp_path / "other", Selection("2030-01-01"))
+    assert not (tmp_path / "other" / SELECTION_FILE).exists()
+    with pytest.raises(CopyRefused, match="is the source itself"):
+        copy_lake(read_lake, read_lake)
     copy_lake(read_lake, tmp_path / "other")
     check_same(read_lake, tmp_path / "other")
     assert not (tmp_path / "other" / SELECTION_FILE).exists()

@@ -5,6 +5,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from tonlake.lake.duck.own import (
     write_definitions,
 )
 from tonlake.lake.duck.views import write_views
-from tonlake.lake.errors import LakeCorrupt, QueryError, TableInvalid
+from tonlake.lake.errors import LakeCorrupt, LakeNotFound, QueryError, TableInvalid
 from tonlake.lake.log.place import Derivation, NewFile, list_files, read_place
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import LogState, read_state
@@ -363,3 +364,7 @@ def test_commands(lake: Path, tmp_path: Path) -> None:
     assert run("remove", "paid") == (0, "paid: removed\n")
     with pytest.raises(TableInvalid, match="none"):
         remove_table(lake, "paid", SETTINGS)
+    for ask in (refresh_tables, partial(remove_table, name="paid")):
+        with pytest.raises(LakeNotFound):
+            ask(tmp_path / "none", settings=SETTINGS)
+    assert not (tmp_path / "none").exists()
