@@ -2,7 +2,7 @@
 
 A method that is not in the code's table of methods is not run at all; if the table is unknown, a
 method that failed once is assumed to be missing from the code. Within a commit, answers are cached
-by code, data and arguments of an account.
+by code, arguments, and what else the run depended on.
 """
 
 from collections.abc import Hashable
@@ -24,6 +24,7 @@ from tonlake.ingest.derive.tvm.call import (
     join_libraries,
     method_id,
 )
+from tonlake.ingest.derive.tvm.machine.state import MOMENT
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.derive.tvm.support import LIBRARY_MISSING, OWN_ENGINE, find_detector
 from tonlake.ingest.errors import BocError, TvmError, TvmStackDeep, TvmStackLarge
@@ -33,12 +34,11 @@ class NotRun(Mismatch):
     """No engine could run the get-method to its end: what it answers is unknown."""
 
 
-def make_answer_key(question: GetMethod, state: KnownAccount) -> Hashable:
-    """Return a key that is equal only for the same question to an account with the same cells."""
-    return (
-        *(state.workchain, state.account, state.code_hash, state.data_hash),
-        *(question.method, make_key(question.arguments)),
-    )
+def make_answer_keys(question: GetMethod, state: KnownAccount, era: int) -> list[Hashable]:
+    """Return keys by what a run depends on: each is equal only if that and the question are."""
+    asked = era, state.code_hash, question.method, make_key(question.arguments)
+    own = *asked, state.workchain, state.account, state.data_hash
+    return [asked, own, (*own, state.utime, state.balance, state.extra_currencies)]
 
 
 def make_key(value: Value) -> Hashable:
@@ -86,6 +86,8 @@ class GetMethodSession:
         self._missing_methods: set[tuple[bytes, str]] = set()
         self._answers: dict[Hashable, list[Value] | str | None] = {}
         """Stacks, reasons why a get-method was not run, None if it has no answer."""
+        self._depends = MOMENT
+        """What the last answer depends on."""
         self._programs = programs or ProgramCache()
         self._prepared: tuple[KnownAccount, int, Context] | None = None
 
@@ -102,13 +104,19 @@ class GetMethodSession:
             raise NotLoaded(question.address)
         if not self.has_method(state.code_hash, question.method):
             raise Mismatch("no such method")
-        key = make_answer_key(question, state)
-        if key not in self._answers:
+        keys = make_answer_keys(question, state, self._network.find_era(mc_seqno))
+        answer: list[Value] | str | None
+        for key in keys:
+            if key in self._answers:
+                answer = self._answers[key]
+                break
+        else:
+            self._depends = MOMENT
             try:
-                self._answers[key] = self.answer(question, state, mc_seqno)
+                answer = self.answer(question, state, mc_seqno)
             except NotRun as error:
-                self._answers[key] = str(error)
-        answer = self._answers[key]
+                answer = str(error)
+            self._answers[keys[self._depends.bit_length()]] = answer
         if answer is None:
             raise Mismatch("no answer")
         if isinstance(answer, str):
@@ -167,6 +175,7 @@ class GetMethodSession:
         reason = OWN_ENGINE.explain(ended.exit_code, context.version)
         if reason is not None:
             return self._run_library(question, code, data, context, reason)
+        self._depends = ended.depends
         if ended.exit_code not in SUCCESS:
             self._note_failure(code, question.method)
             return None

@@ -432,7 +432,12 @@ class Network:
         self._configs = _read_configs(world, first)
         self._version = _read_version(world)
         self._changes = _read_libraries(world, first)
+        self._changed = sorted({*self._configs, *(at for at, *_ in self._changes)})
         self._joined: dict[int | None, NetworkConfig] = {}
+
+    def find_era(self, mc_seqno: int) -> int:
+        """Return a number of blocks with the same configuration and libraries."""
+        return bisect_right(self._changed, mc_seqno)
 
     def find_config(self, mc_seqno: int) -> NetworkConfig:
         """Return the configuration after a block; only a version, if the lake has no key block."""

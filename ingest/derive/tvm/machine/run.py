@@ -50,6 +50,7 @@ class Ended(NamedTuple):
     exit_code: int
     gas_used: int
     stack: list[Any]
+    depends: int
 
 
 def execute(
@@ -77,7 +78,7 @@ def execute(
         libraries=libraries,
     )
     exit_code = machine.run()
-    return Ended(exit_code, machine.gas_used, machine.stack)
+    return Ended(exit_code, machine.gas_used, machine.stack, machine.depends)
 
 
 def open_bag(boc: bytes) -> Cell:

@@ -37,9 +37,16 @@ INFINITE_GAS = (1 << 63) - 1
 INTEGER_LIMIT = 1 << 256
 MAX_TUPLE = 255
 
+ACCOUNT, MOMENT = 1, 2
+"""Bits of what a run depends on besides code, stack, configuration and libraries: data and address;
+balance and time."""
+
 
 _REGISTERS: dict[int, type] = {**dict.fromkeys(range(4), Continuation), 4: Cell, 5: Cell, 7: tuple}
 """What the control registers hold."""
+_REGISTER_DEPENDS = {4: ACCOUNT, 7: MOMENT}
+_PARAMETER_DEPENDS = {3: MOMENT, 7: MOMENT, 8: ACCOUNT, 14: MOMENT}
+"""Time, balance, address; unpacked configuration, with the storage prices of the time."""
 
 
 class Nan:
@@ -77,10 +84,11 @@ class Machine:
     """A run in progress.
 
     ``c`` are the control registers by number: c0 to c5, and c7; ``c[6]`` does not exist.
+    ``depends`` has the bits of what was read of the account and its block.
     """
 
-    __slots__ = ("base_gas", "c", "code", "committed", "decode", "free_extra", "free_signatures",
-                 "gas", "gas_limit", "gas_max", "libraries", "loaded", "stack",
+    __slots__ = ("base_gas", "c", "code", "committed", "decode", "depends", "free_extra",
+                 "free_signatures", "gas", "gas_limit", "gas_max", "libraries", "loaded", "stack",
                  "version")  # fmt: skip
 
     def __init__(
@@ -108,6 +116,7 @@ class Machine:
         self.committed: tuple[Cell, Cell] | None = None
         self.free_signatures = 10
         self.free_extra = 5
+        self.depends = 0
 
     @property
     def gas_used(self) -> int:
@@ -267,7 +276,12 @@ class Machine:
         """Return a control register; raise VmError if there is none with this number."""
         if number not in _REGISTERS:
             raise VmError(Exit.RANGE_CHECK)
+        self.depends |= _REGISTER_DEPENDS.get(number, 0)
         return self.c[number]
+
+    def note_parameter(self, place: int) -> None:
+        """Note that the run reads a value of SmartContractInfo."""
+        self.depends |= _PARAMETER_DEPENDS.get(place, 0)
 
     def check_register(self, number: int, value: Any) -> None:  # noqa: ANN401 - a stack value
         """Raise VmError unless a register can hold a value."""
@@ -455,6 +469,7 @@ class Machine:
 
     def commit(self) -> bool:
         """Commit data and actions; return False if they are too deep or have levels."""
+        self.depends |= ACCOUNT
         data, actions = self.c[4], self.c[5]
         if any(each.mask or each.depth > MAX_DATA_DEPTH for each in (data, actions)):
             return False

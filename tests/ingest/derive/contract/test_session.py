@@ -1,5 +1,8 @@
 """Answers equal those of tonpy on all states of the demo node and generated ones."""
 
+from contextlib import suppress
+from unittest import mock
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,13 +13,15 @@ from pytoniq_core.tlb.custom.nft import NftItemSaleData, NftItemSaleFees
 from tests.ingest.derive.contract.conftest import MadeWorld
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder, graft
-from tonlake.ingest.decode.cell.tree import CellTree
+from tonlake.ingest.decode.cell.tree import LIBRARY, CellTree
 from tonlake.ingest.derive.contract.detection import ContractDetection
 from tonlake.ingest.derive.contract.program import GAS_LIMIT, from_tvm, to_tvm
+from tonlake.ingest.derive.contract.record import make_table
 from tonlake.ingest.derive.contract.session import GetMethodSession, make_key
-from tonlake.ingest.derive.contract.stack import AddrStd, Cell, GetMethod, Value
+from tonlake.ingest.derive.contract.stack import AddrStd, Cell, GetMethod, Mismatch, Value
 from tonlake.ingest.derive.contract.world import KnownAccount, Network, World
 from tonlake.ingest.derive.tvm.call import SUCCESS, GetMethodCall, join_libraries, method_id
+from tonlake.lake.schema import LIBRARIES
 
 pytest.importorskip("tonpy")
 
@@ -151,3 +156,61 @@ def test_answers_of_damaged_states_equal_tonpy(demo_world: MadeWorld, made: st.D
     demo_world.made[damaged.hash] = damaged
     question = GetMethod(state.address, method)
     check(session, question, state._replace(data_hash=damaged.hash), damaged)
+
+
+def make_account(world: MadeWorld, *cells: Cell) -> KnownAccount:
+    """Return the state of an account with this code and data, whose cells the world now has."""
+    world.made |= {cell.hash: cell for cell in cells}
+    world.load_cells(cell.hash for cell in cells)
+    code, data = (cell.hash for cell in cells[:2])
+    return KnownAccount(0, bytes(32), 1, 0, 1000, 1, None, code, data)
+
+
+def make_code(code: str, *children: Cell) -> Cell:
+    builder = CellBuilder(children[0].tree if children else None).store_bytes(bytes.fromhex(code))
+    for child in children:
+        builder.store_ref(child.root)
+    return Cell(builder.tree, builder.end())
+
+
+def make_library(cell: Cell) -> Cell:
+    builder = CellBuilder(cell.tree).store_uint(LIBRARY, 8).store_bytes(cell.hash)
+    return Cell(cell.tree, builder.end(exotic=True))
+
+
+def ask_about(session: GetMethodSession, state: KnownAccount, mc_seqno: int) -> Value:
+    """Return the first value of an answer, None if there is none."""
+    with mock.patch.object(session._world, "find_state", return_value=state), suppress(Mismatch):
+        return session.ask(GetMethod(state.address, "get_wallet_data"), mc_seqno)[0]
+
+
+SEVEN = make_code("3077")  # DROP, 7 INT
+
+
+@pytest.mark.parametrize(
+    ("code", "data", "answers", "runs"),
+    [
+        ("3077", "", [7, 7], 1),
+        ("30f823", "", [1000, 2000], 2),  # DROP NOW
+        ("30f8276f10", "", [1, 5], 2),  # DROP BALANCE FIRST
+        ("30ed476f106f13", "", [1000, 2000], 2),  # DROP PUSHCTR c7 FIRST 3 INDEX
+        ("3070f8406f13", "", [1000, 2000], 2),  # DROP ZERO GETGLOBVAR 3 INDEX
+    ],
+)
+def test_an_answer_is_recalled_where_all_that_the_run_read_is_equal(
+    demo_world: MadeWorld, code: str, data: str, answers: list[int | None], runs: int
+) -> None:
+    session = GetMethodSession(demo_world, Network(demo_world, 1), None)
+    one, other = (make_account(demo_world, make_code(code), make_code(own)) for own in ("", data))
+    states = one, other._replace(utime=2000, balance=5)
+    with mock.patch.object(session, "answer", wraps=session.answer) as answer:
+        assert [ask_about(session, state, 1) for state in states] == answers
+    assert answer.call_count == runs
+
+
+def test_an_answer_holds_until_a_library_is_published(demo_world: MadeWorld) -> None:
+    row = {"mc_seqno": 2, "hash": SEVEN.hash, "present": True, "publishers": [bytes(32)]}
+    demo_world.tables = {**demo_world.tables, LIBRARIES.name: make_table(LIBRARIES, [row])}
+    session = GetMethodSession(demo_world, Network(demo_world, 1), None)
+    state = make_account(demo_world, make_library(SEVEN), make_code(""), SEVEN)
+    assert [ask_about(session, state, mc_seqno) for mc_seqno in (1, 2)] == [None, 7]

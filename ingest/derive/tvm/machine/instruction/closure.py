@@ -102,7 +102,7 @@ def _bless_variable(machine: Machine) -> None:
 # Control registers
 
 
-maker("PUSHCTR")(lambda number: lambda machine: machine.stack.append(machine.c[number]))
+maker("PUSHCTR")(lambda number: lambda machine: machine.stack.append(machine.get_register(number)))
 maker("POPCTR")(lambda number: lambda machine: _set_register(machine, number, machine.stack.pop()))
 
 

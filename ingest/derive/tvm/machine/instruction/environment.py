@@ -44,6 +44,7 @@ def _index(values: Any, place: int) -> Any:  # noqa: ANN401 - stack values
 
 def get_parameter(machine: Machine, place: int) -> Any:  # noqa: ANN401 - a stack value
     """Return a value of SmartContractInfo."""
+    machine.note_parameter(place)
     return _index(_index(machine.c[7], 0), place)
 
 
@@ -279,7 +280,7 @@ def _extra_balance(machine: Machine) -> None:
 
 @numbered("GETGLOB", "GETGLOBVAR", 254, count=1)
 def _get_variable(machine: Machine, number: int) -> None:
-    values = machine.c[7]
+    values = machine.c[7] if number else machine.get_register(7)
     machine.stack.append(values[number] if number < len(values) else None)
 
 
