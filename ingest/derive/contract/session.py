@@ -1,8 +1,8 @@
 """Answers get-methods for detectors with the machine.
 
-A method that is not in the code's table of methods is not run at all; if the table is unknown, a
-method that failed once is assumed to be missing from the code. Within a commit, answers are cached
-by code, arguments, and what else the run depended on.
+A method that is not in the code's table of methods is not run at all. Within a commit, answers are
+cached by code, arguments, and what else the run depended on: without a table, that a method is
+missing is found once for all accounts with the code.
 """
 
 from collections.abc import Hashable
@@ -83,7 +83,6 @@ class GetMethodSession:
         self._network = network
         self._tvm = tvm
         self._codes: dict[bytes, Code | None] = {}
-        self._missing_methods: set[tuple[bytes, str]] = set()
         self._answers: dict[Hashable, list[Value] | str | None] = {}
         """Stacks, reasons why a get-method was not run, None if it has no answer."""
         self._depends = MOMENT
@@ -126,9 +125,7 @@ class GetMethodSession:
     def has_method(self, code_hash: bytes, method: str) -> bool:
         """Return whether a code may have a method: its method table has it, or is unknown."""
         code = self.find_code(code_hash)
-        if code is None or (code_hash, method) in self._missing_methods:
-            return False
-        return code.methods is None or method_id(method) in code.methods
+        return code is not None and (code.methods is None or method_id(method) in code.methods)
 
     def find_code(self, code_hash: bytes) -> Code | None:
         """Return a code whose cells were looked up; None if the lake lacks some."""
@@ -176,14 +173,7 @@ class GetMethodSession:
         if reason is not None:
             return self._run_library(question, code, data, context, reason)
         self._depends = ended.depends
-        if ended.exit_code not in SUCCESS:
-            self._note_failure(code, question.method)
-            return None
-        return ended.stack
-
-    def _note_failure(self, code: Code, method: str) -> None:
-        if code.methods is None:
-            self._missing_methods.add((code.cell.hash, method))
+        return ended.stack if ended.exit_code in SUCCESS else None
 
     def _run_library(
         self, question: GetMethod, code: Code, data: Cell, context: Context, reason: str
@@ -210,7 +200,6 @@ class GetMethodSession:
         if still is not None:
             raise NotRun(still)
         if outcome.exit_code not in SUCCESS:
-            self._note_failure(code, question.method)
             return None
         try:
             return [from_tvm(value) for value in outcome.stack]

@@ -195,6 +195,8 @@ SEVEN = make_code("3077")  # DROP, 7 INT
         ("30f8276f10", "", [1, 5], 2),  # DROP BALANCE FIRST
         ("30ed476f106f13", "", [1000, 2000], 2),  # DROP PUSHCTR c7 FIRST 3 INDEX
         ("3070f8406f13", "", [1000, 2000], 2),  # DROP ZERO GETGLOBVAR 3 INDEX
+        ("30ed44d0d307", "07", [None, 7], 2),  # DROP, 8 bits of the data
+        ("30f220", "07", [None, None], 1),  # DROP, 32 THROW: wallets, for methods of others
     ],
 )
 def test_an_answer_is_recalled_where_all_that_the_run_read_is_equal(
