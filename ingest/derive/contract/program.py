@@ -7,7 +7,7 @@ commits.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tonlake.ingest.decode.cell.build import graft_cell
@@ -49,26 +49,29 @@ class Program:
     def __init__(self, code: TreeCell) -> None:
         """Copy a code, so that it does not keep the tree of others."""
         tree = CellTree()
-        self._cell = Source(tree).cell(graft_cell(tree, code.tree, code.root))
+        self.cell = Source(tree).cell(graft_cell(tree, code.tree, code.root))
 
     def run(
-        self, library: Program | None, data: TreeCell, arguments: Sequence[Value], context: Context
+        self,
+        data: TreeCell,
+        arguments: Sequence[Value],
+        context: Context,
+        libraries: Callable[[bytes], Cell | None] = lambda _hash: None,
     ) -> Ended:
-        """Run a get-method of an account with this code; ``library`` is what the code refers to.
+        """Run a get-method of an account with this code; ``libraries`` finds libraries by hash.
 
         The last argument is the method id. The stack has values of detectors. Raises BocError if a
         value left on the stack is nested too deeply to be read.
         """
         stack = [_enter_tree(value) for value in arguments]
         source = Source(data.tree)
-        found = None if library is None else library._cell  # noqa: SLF001 - the same class
         ended = execute(
-            self._cell,
+            self.cell,
             source.cell(data.root),
             stack,
             context,
             GAS_LIMIT,
-            lambda wanted: found if found is not None and found.hash == wanted else None,
+            libraries,
         )
         return ended._replace(stack=[_leave_tree(value, 0) for value in ended.stack])
 
@@ -77,7 +80,7 @@ def run_alone(question: GetMethod, code: TreeCell, data: TreeCell) -> list[Value
     """Return the stack that a get-method of a contract outside the chain leaves, as ``run``."""
     arguments = (*question.arguments, method_id(question.method))
     context = make_context(*question.address, VERSION)
-    ended = Program(code).run(None, data, arguments, context)
+    ended = Program(code).run(data, arguments, context)
     if ended.exit_code not in SUCCESS:
         raise Mismatch(f"{question.method} ended with exit code {ended.exit_code}")
     return ended.stack

@@ -24,6 +24,7 @@ from tonlake.ingest.derive.tvm.call import (
     join_libraries,
     method_id,
 )
+from tonlake.ingest.derive.tvm.machine.cell import Cell as MachineCell
 from tonlake.ingest.derive.tvm.machine.state import MOMENT
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.ingest.derive.tvm.support import LIBRARY_MISSING, OWN_ENGINE, find_detector
@@ -55,11 +56,10 @@ def make_key(value: Value) -> Hashable:
 
 
 class Code(NamedTuple):
-    """A code, its library hash, the cell it resolves to (``cell`` if none), and its method ids."""
+    """A code, the hash of the library that it refers to, if any, and its method ids."""
 
     cell: Cell
     library: bytes | None
-    resolved: Cell
     methods: frozenset[int] | None
 
 
@@ -137,57 +137,73 @@ class GetMethodSession:
         cell = self._world.find_cell(code_hash)
         if cell is None:
             return None
-        resolved = cell
         library = read_library(cell)
-        if library is not None:
-            self._world.load_cells([library])
-            resolved = self._world.find_cell(library) or cell
-        methods = find_method_ids(*resolved)
-        return Code(cell, library, resolved, None if methods is None else frozenset(methods))
+        self._world.load_cells([library])
+        methods = find_method_ids(*(self._world.find_cell(library) or cell))
+        return Code(cell, library, None if methods is None else frozenset(methods))
 
-    def _resolves(self, code: Code, mc_seqno: int) -> bool:
-        """Return whether a code is no library cell, or one that may be public; raise NotRun."""
-        if code.library is None:
-            return True
-        is_public = self._network.may_be_public(code.library, mc_seqno)
-        if is_public and code.resolved is code.cell:
-            raise NotRun(f"{LIBRARY_MISSING}: {code.library.hex()}")
-        return is_public
+    def _find_library(self, library: bytes, mc_seqno: int) -> Cell | None:
+        """Return a library, None if it is not public; raise NotRun if the lake lacks it."""
+        if not self._network.may_be_public(library, mc_seqno):
+            return None
+        self._world.load_cells([library])
+        found = self._world.find_cell(library)
+        if found is None:
+            raise NotRun(f"{LIBRARY_MISSING}: {library.hex()}")
+        return found
+
+    def _list_libraries(self, code: Cell, mc_seqno: int) -> dict[bytes, bytes]:
+        """Return the public libraries that a code, or one of them, refers to, as bags by hash."""
+        found: dict[bytes, bytes] = {}
+        seen, todo = {code}, [code]
+        for cell in todo:
+            parts = [Cell(cell.tree, child) for child in cell.tree.links[cell.root]]
+            library = read_library(cell)
+            if library and (public := self._find_library(library, mc_seqno)):
+                found[library] = public.bag()
+                parts.append(public)
+            todo += [part for part in parts if part not in seen]
+            seen.update(parts)
+        return found
 
     def answer(self, question: GetMethod, state: KnownAccount, mc_seqno: int) -> list[Value] | None:
         """Return the answer, None if there is none; raise NotRun if no engine could run it."""
         code = None if state.code_hash is None else self.find_code(state.code_hash)
-        is_there = code is not None and self._resolves(code, mc_seqno)
-        data = self._world.find_cell(state.data_hash) if is_there else None
-        if code is None or data is None:
+        if code is None or (code.library and not self._find_library(code.library, mc_seqno)):
+            return None
+        data = self._world.find_cell(state.data_hash)
+        if data is None:
             return None
         context = self.describe(state, mc_seqno)
         program = self._programs.find(code.cell)
-        library = None if code.library is None else self._programs.find(code.resolved)
         arguments = (*question.arguments, method_id(question.method))
+
+        def find(library: bytes) -> MachineCell | None:
+            found = self._find_library(library, mc_seqno)
+            return None if found is None else self._programs.find(found).cell
+
         try:
-            ended = program.run(library, data, arguments, context)
+            ended = program.run(data, arguments, context, find)
         except BocError:
             return None
         reason = OWN_ENGINE.explain(ended.exit_code, context.version)
         if reason is not None:
-            return self._run_library(question, code, data, context, reason)
+            return self._run_library(question, code.cell, data, context, mc_seqno, reason)
         self._depends = ended.depends
         return ended.stack if ended.exit_code in SUCCESS else None
 
     def _run_library(
-        self, question: GetMethod, code: Code, data: Cell, context: Context, reason: str
+        self, question: GetMethod, code: Cell, data: Cell, context: Context, at: int, reason: str
     ) -> list[Value] | None:
         """Run what the machine does not know with the library of the settings, if it does."""
         if self._tvm is None or (engine := find_detector(self._tvm.settings)) == OWN_ENGINE:
             raise NotRun(reason)
-        libraries = {} if code.library is None else {code.library: code.resolved.bag()}
         call = GetMethodCall(
-            code=code.cell.bag(),
+            code=code.bag(),
             data=data.bag(),
             stack=(*map(to_tvm, question.arguments), method_id(question.method)),
             context=context,
-            libraries=join_libraries(libraries),
+            libraries=join_libraries(self._list_libraries(code, at)),
             gas_limit=GAS_LIMIT,
         )
         try:

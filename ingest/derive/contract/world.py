@@ -432,7 +432,9 @@ class Network:
         self._configs = _read_configs(world, first)
         self._version = _read_version(world)
         self._changes = _read_libraries(world, first)
-        self._changed = sorted({*self._configs, *(at for at, *_ in self._changes)})
+        self._changed = sorted(
+            {*self._configs, *(at for known in self._changes.values() for at, _ in known)}
+        )
         self._joined: dict[int | None, NetworkConfig] = {}
 
     def find_era(self, mc_seqno: int) -> int:
@@ -450,9 +452,9 @@ class Network:
 
     def may_be_public(self, library: bytes, mc_seqno: int) -> bool:
         """Return whether a library is public after a block, or the lake does not know."""
-        known = [at for at in self._changes if at[1] == library and at[0] <= mc_seqno]
+        known = [change for change in self._changes.get(library, ()) if change[0] <= mc_seqno]
         if known:
-            return max(known)[2]
+            return max(known)[1]
         return not self._is_whole
 
 
@@ -474,11 +476,14 @@ def _read_version(world: World) -> int:
     return max(filter(None, versions), default=0)
 
 
-def _read_libraries(world: World, first: int) -> list[tuple[int, bytes, bool]]:
+def _read_libraries(world: World, first: int) -> dict[bytes, list[tuple[int, bool]]]:
     columns = ("mc_seqno", "hash", "present")
     rows = [row for file in world.list_rows(LIBRARIES.name, columns, first) for row in file]
     rows += iter_tuples(_find(world.tables, LIBRARIES), columns)
-    return [(mc_seqno, library, present) for mc_seqno, library, present in rows]
+    changes: dict[bytes, list[tuple[int, bool]]] = {}
+    for mc_seqno, library, present in rows:
+        changes.setdefault(library, []).append((mc_seqno, present))
+    return changes
 
 
 def _find(tables: Mapping[str, pa.Table], table: Table) -> pa.Table:

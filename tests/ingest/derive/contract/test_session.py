@@ -17,10 +17,11 @@ from tonlake.ingest.decode.cell.tree import LIBRARY, CellTree
 from tonlake.ingest.derive.contract.detection import ContractDetection
 from tonlake.ingest.derive.contract.program import GAS_LIMIT, from_tvm, to_tvm
 from tonlake.ingest.derive.contract.record import make_table
-from tonlake.ingest.derive.contract.session import GetMethodSession, make_key
+from tonlake.ingest.derive.contract.session import GetMethodSession, NotRun, make_key
 from tonlake.ingest.derive.contract.stack import AddrStd, Cell, GetMethod, Mismatch, Value
 from tonlake.ingest.derive.contract.world import KnownAccount, Network, World
 from tonlake.ingest.derive.tvm.call import SUCCESS, GetMethodCall, join_libraries, method_id
+from tonlake.ingest.derive.tvm.support import LIBRARY_MISSING
 from tonlake.lake.schema import LIBRARIES
 
 pytest.importorskip("tonpy")
@@ -35,13 +36,12 @@ def ask_tonpy(
     assert state.code_hash is not None
     code = session.find_code(state.code_hash)
     assert code is not None
-    libraries = {} if code.library is None else {code.library: code.resolved.bag()}
     call = GetMethodCall(
         code=code.cell.bag(),
         data=data.bag(),
         stack=(*map(to_tvm, question.arguments), method_id(question.method)),
         context=session.describe(state, 1),
-        libraries=join_libraries(libraries),
+        libraries=join_libraries(session._list_libraries(code.cell, 1)),
         gas_limit=GAS_LIMIT,
     )
     outcome = oracle.run_call(call)
@@ -216,3 +216,18 @@ def test_an_answer_holds_until_a_library_is_published(demo_world: MadeWorld) -> 
     session = GetMethodSession(demo_world, Network(demo_world, 1), None)
     state = make_account(demo_world, make_library(SEVEN), make_code(""), SEVEN)
     assert [ask_about(session, state, mc_seqno) for mc_seqno in (1, 2)] == [None, 7]
+
+
+def test_a_library_below_the_root_of_a_code_is_resolved(demo_world: MadeWorld) -> None:
+    network = Network(demo_world, 1)
+    session = GetMethodSession(demo_world, network, None)
+    code = make_code("00", make_library(SEVEN))  # NOP, then a jump into the reference
+    state = make_account(demo_world, code, make_code(""))
+    question = GetMethod(state.address, "get_wallet_data")
+    assert session.answer(question, state, 1) is None
+    with mock.patch.object(network, "may_be_public", return_value=True):
+        with pytest.raises(NotRun, match=LIBRARY_MISSING):
+            session.answer(question, state, 1)
+        demo_world.made[SEVEN.hash] = SEVEN
+        assert session._list_libraries(code, 1) == {SEVEN.hash: SEVEN.bag()}
+        assert session.answer(question, state, 1) == [7]
