@@ -27,6 +27,7 @@ FILE_HEADER_BYTES = 4
 ENTRY_MAGIC = 0x1E8B
 ENTRY_HEADER = struct.Struct("<HHI")
 DATA_BYTES_LIMIT = (1 << 31) - 1
+_SEARCH_BYTES = 1 << 20
 NAME_BYTES = 256
 """Bytes read after the header of an entry, more than the name of a genuine one has."""
 
@@ -180,8 +181,9 @@ class PackageScan:
     """Finds the blocks of a package by reading it from front to end; ``advance`` resumes.
 
     ``blocks`` maps the id of each block to its place, preferring copies with valid bytes.
-    ``flaws`` are the errors found so far, ``tail`` is what stops the scan: an entry that is
-    incomplete, as the last one is while a node writes, or bytes that are not an entry.
+    ``flaws`` are the errors passed over so far, such as what a crash of the node left in front of
+    later entries. ``tail`` is what stops the scan: an entry that is incomplete, as the last one is
+    while a node writes, or bytes that are not an entry.
     """
 
     def __init__(self, path: Path, name: str) -> None:
@@ -192,6 +194,8 @@ class PackageScan:
     def _restart(self, inode: int) -> None:
         self.inode = inode
         self.end = 0
+        self._doubted: int | None = None
+        """Position of the entry before the end, if no hash confirms its length."""
         self.blocks: dict[BlockId, EntryPlace] = {}
         self.flaws: list[EntryFlaw] = []
         self.tail: EntryFlaw | None = None
@@ -219,11 +223,12 @@ class PackageScan:
             position = FILE_HEADER_BYTES + self.end
             try:
                 name, data = _read_entry(descriptor, position, place)
+                is_block = self._keep(place, position, name, data)
             except EntryFlaw as flaw:
-                self.tail = self._judge_tail(descriptor, flaw)
-                break
-            self._keep(place, position, name, data)
-            self.end += ENTRY_HEADER.size + len(name) + len(data)
+                self._pass_over(descriptor, limit, flaw)
+            else:
+                self.end += ENTRY_HEADER.size + len(name) + len(data)
+                self._doubted = None if is_block else position
 
     def _check_magic(self, descriptor: int) -> EntryFlaw | None:
         head = os.pread(descriptor, FILE_HEADER_BYTES, 0)
@@ -234,31 +239,43 @@ class PackageScan:
         reason = "the file ends inside its header" if cut else "the file is not a package"
         return EntryFlaw(reason, file=self.name, offset=0, cut=cut)
 
-    def _judge_tail(self, descriptor: int, flaw: EntryFlaw) -> EntryFlaw:
-        """Distinguish an entry that is still being written from one whose length is wrong."""
-        if not flaw.cut:
-            return flaw
-        rest_start = flaw.offset + ENTRY_HEADER.size
-        rest = os.pread(descriptor, DATA_BYTES_LIMIT, rest_start)
-        later = _LATER_ENTRY.search(rest)
+    def _pass_over(self, descriptor: int, limit: int, flaw: EntryFlaw) -> None:
+        """Go on at the next entry, perhaps one that the entry before swallowed, or end the scan."""
+        later = None
+        if self._doubted is not None:
+            later = _find_entry(descriptor, self._doubted, limit)
+        if later is None or later == flaw.offset:
+            later = _find_entry(descriptor, flaw.offset, limit)
         if later is None:
-            return flaw
-        reason = f"a wrong length: another entry begins inside it, at {rest_start + later.start()}"
-        return EntryFlaw(reason, file=flaw.file, offset=flaw.offset)
+            self.tail = flaw
+            return
+        reason = f"a wrong length: an entry begins inside, at {later}" if flaw.cut else flaw.reason
+        self.flaws.append(EntryFlaw(reason, file=flaw.file, offset=flaw.offset))
+        self.end, self._doubted = later - FILE_HEADER_BYTES, None
 
-    def _keep(self, place: EntryPlace, position: int, name: bytes, data: bytes) -> None:
+    def _keep(self, place: EntryPlace, position: int, name: bytes, data: bytes) -> bool:
+        """Keep the place of a block; return whether it is one. Raise EntryFlaw if it is damaged."""
         parsed = parse_entry_name(name)
         kind = parsed[0] if parsed else name.split(b"_")[0].decode("ascii", "replace")
         if parsed is None or kind != BLOCK_KIND:
             if kind not in OTHER_KINDS:
                 reason = f"an entry with the unknown name {name!r}"
-                self.flaws.append(EntryFlaw(reason, file=self.name, offset=position))
-            return
+                raise EntryFlaw(reason, file=self.name, offset=position)
+            return False
         block_id = parsed[1]
-        try:
-            check_file_hash(data, block_id, file=self.name, offset=position)
-        except EntryFlaw as flaw:
-            self.flaws.append(flaw)
-            self.blocks.setdefault(block_id, place)
-        else:
-            self.blocks[block_id] = place
+        self.blocks.setdefault(block_id, place)
+        check_file_hash(data, block_id, file=self.name, offset=position)
+        self.blocks[block_id] = place
+        return True
+
+
+def _find_entry(descriptor: int, position: int, limit: int) -> int | None:
+    """Return the position of the first entry behind a header, None if there is none."""
+    start, end = position + ENTRY_HEADER.size, FILE_HEADER_BYTES + limit
+    while start < end:
+        # Not beyond what was there when the scan began: the node may have written on.
+        part = os.pread(descriptor, min(_SEARCH_BYTES, end - start), start)
+        if found := _LATER_ENTRY.search(part):
+            return start + found.start()
+        start += _SEARCH_BYTES - NAME_BYTES
+    return None

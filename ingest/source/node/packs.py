@@ -62,6 +62,8 @@ class PackGroup:
         self.number = number
         self._scans: dict[Path, PackageScan] = {}
         self.mc_blocks: dict[int, list[BlockId]] = {}
+        self.newest_offset = 0
+        """Where the newest masterchain block begins: damage in front of it hides no newer one."""
 
     def refresh(self, paths: Iterable[Path]) -> bool:
         """Read new entries of the files; return whether anything changed."""
@@ -71,14 +73,17 @@ class PackGroup:
         changed = [scan.advance() for scan in self._scans.values()]
         if any(changed):
             self.mc_blocks = {}
-            for block_id in sorted({one for scan in self._scans.values() for one in scan.blocks}):
+            places = {one: at for scan in self._scans.values() for one, at in scan.blocks.items()}
+            for block_id in sorted(places):
                 if block_id.workchain == MASTERCHAIN:
                     self.mc_blocks.setdefault(block_id.seqno, []).append(block_id)
+                    self.newest_offset = places[block_id].offset
         return any(changed)
 
-    def find_flaw(self) -> EntryFlaw | None:
-        """Return the most serious flaw of the files, or None; damage precedes truncation."""
-        found = [flaw for scan in self._scans.values() for flaw in scan.flaws]
+    def find_flaw(self, after: int = 0) -> EntryFlaw | None:
+        """Return the most serious flaw from an offset on, or None; damage precedes truncation."""
+        flaws = (flaw for scan in self._scans.values() for flaw in scan.flaws)
+        found = [flaw for flaw in flaws if flaw.offset >= after]
         tails = [scan.tail for scan in self._scans.values() if scan.tail is not None]
         return min([*found, *tails], key=lambda flaw: flaw.cut, default=None)
 
@@ -143,7 +148,8 @@ class PackSource:
         if self._last is None:
             groups = map(self._open_group, list(reversed(self._files)))
             last = next((max(group.mc_blocks) for group in groups if group.mc_blocks), 0)
-            flaw = self._open_group(next(reversed(self._files))).find_flaw()
+            newest = self._open_group(next(reversed(self._files)))
+            flaw = newest.find_flaw(newest.newest_offset)
             self._last = last + 1 if flaw is not None and not flaw.cut else last
         return self._last
 

@@ -181,15 +181,34 @@ def test_a_right_copy_elsewhere_heals_a_wrong_one(folder: Path, bundles: list[Mc
     assert source.read_bundle(10) == bundles[9]
 
 
-def test_damage_at_the_end_is_not_passed_over(folder: Path, bundles: list[McBundle]) -> None:
+@pytest.mark.parametrize("seqno", [229, 238])
+def test_a_damaged_block_is_not_passed_over(
+    folder: Path, bundles: list[McBundle], seqno: int
+) -> None:
     path = folder / "archive.00200.pack"
-    block = bundles[229].blocks[0]
+    block = bundles[seqno - 1].blocks[0]
     entry = encode_entry(entry_name(block.id), block.data)
     flip_file(path, path.read_bytes().index(entry))
     source = PackSource(folder)
-    assert source.last_mc_seqno() == 230
+    assert source.last_mc_seqno() == 238
     with pytest.raises(BlockCorrupt, match=r"archive.00200.pack at byte \d+: .*no entry begins"):
-        source.read_bundle(230)
+        source.read_bundle(seqno)
+
+
+@pytest.mark.parametrize("cut", [5, 20, -50])
+@pytest.mark.parametrize("kind", ["block", "proof"])
+def test_what_a_crash_left_in_the_middle_is_passed_over(
+    folder: Path, bundles: list[McBundle], kind: str, cut: int
+) -> None:
+    path = folder / "archive.00200.pack"
+    block = bundles[219].blocks[0]
+    whole = path.read_bytes()
+    at = whole.index(encode_entry(entry_name(block.id), block.data))
+    torn = encode_entry(entry_name(block.id, kind), block.data)[:cut]
+    path.write_bytes(whole[:at] + torn + whole[at:])
+    source = PackSource(folder)
+    assert source.last_mc_seqno() == 238
+    assert [source.read_bundle(number) for number in range(200, 239)] == bundles[199:]
 
 
 def test_two_blocks_with_one_seqno_are_refused(folder: Path, bundles: list[McBundle]) -> None:
