@@ -167,12 +167,9 @@ _HASH_UPDATE_HEAD = bytes((0, 130, 0x72))
 _HASH_UPDATE_BYTES = 2 + 65
 _MICROSECONDS = 1_000_000
 
-_ASSUMED_SINCE = 1_767_225_600
-"""2026-01-01: from then on global version 12 is assumed for a transaction without its block.
-
-Recorded responses of the public service have the old form until October 2025 and the new one in
-April 2026.
-"""
+_ASSUMED_SINCE = 1_762_992_000
+"""2025-11-13, when the main network took up global version 12: it is assumed from then on for a
+transaction without its block."""
 
 
 class BlockPlace(NamedTuple):

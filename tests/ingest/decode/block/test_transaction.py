@@ -257,3 +257,18 @@ def test_recorded_pairs_give_the_recorded_fields(shared: Path) -> None:
             message = by_hash[base64.b64decode(shown["hash"])]
             assert tuple(message) == MESSAGES.names
             _check_message(message, shown)
+
+
+@pytest.mark.parametrize(("now", "flags"), [(1_762_991_999, None), (1_762_992_000, 0)])
+def test_version_12_is_assumed_since_mainnet_has_it(
+    shared: Path, now: int, flags: int | None
+) -> None:
+    pairs = _pairs(shared)
+    boc = next(pair["boc"] for pair in pairs if pair["v3"]["in_msg"]["value"] is not None)
+    tree = parse_boc(base64.b64decode(boc))
+    value, bits = tree.bits(tree.roots[0])
+    place = bits - 676  # behind tag, account, lt, and hash and lt of the transaction before
+    value += now - (value >> place & 0xFFFFFFFF) << place
+    root = append_cell(tree, value, bits, tree.links[tree.roots[0]])
+    _row, (received, *_) = decode_transaction(serialize_boc(tree, [root]))
+    assert received["extra_flags"] == flags
