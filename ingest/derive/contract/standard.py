@@ -5,12 +5,12 @@ wallets, their orders, vesting wallets; sales of NFTs (Getgems, Telemint), pools
 """
 
 import base64
-from collections.abc import Collection, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeVar
 
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.slice import CellSlice
@@ -148,17 +148,28 @@ def detect_wallet(me: AddrStd) -> Detection:
     named = Results((yield GetMethod(jetton, "get_wallet_address", (owner.slice(),))), 1)
     if named.address() != me:
         raise Mismatch("the master returns another wallet")
-    claimed = yield GetMethod(me, "is_claimed", required=False)
+    is_claimed = yield from _ask(me, "is_claimed", lambda stack: Results(stack, 1).boolean())
     fields = {
         "balance": balance,
         **address_fields("owner", owner),
         **address_fields("jetton", jetton),
-        "is_claimed": None if claimed is None else Results(claimed, 1).boolean(),
+        "is_claimed": is_claimed,
     }
     return [Finding(JETTON_WALLETS.name, fields)]
 
 
 _ALL_CATEGORIES = 0
+T = TypeVar("T")
+
+
+def _ask(
+    address: AddrStd, method: str, read: Callable[[list[Any]], T], *arguments: Value
+) -> Generator[GetMethod, Any, T | None]:
+    """Ask what a contract need not answer; None if it fails or returns another shape."""
+    stack = yield GetMethod(address, method, arguments, required=False)
+    with suppress(Mismatch, BocError):
+        return None if stack is None else read(stack)
+    return None
 
 
 def detect_collection(me: AddrStd) -> Detection:
@@ -210,22 +221,19 @@ def detect_item(roots: Collection[AddrStd] | None, me: AddrStd) -> Detection:
 
 
 def _ask_domain(me: AddrStd) -> Generator[GetMethod, Any, str | None]:
-    name = yield GetMethod(me, "get_domain", required=False)
+    name = yield from _ask(me, "get_domain", _read_name)
     if name is not None:
-        return read_text(_take_slice(name)) + TON_SUFFIX
-    labels = yield GetMethod(me, "get_full_domain", required=False)
-    if labels is None:
-        return None
+        return name.replace("\0", "") + TON_SUFFIX
+    labels = yield from _ask(me, "get_full_domain", _read_name)
     # ``me``, ``t``, ``name``, each ended by a zero byte, are ``name.t.me``.
-    parts = _load_text(_take_slice(labels)).split("\0")
-    return ".".join(reversed([part for part in parts if part]))
+    return labels and ".".join(reversed([part for part in labels.split("\0") if part]))
 
 
-def _take_slice(stack: list[Any]) -> CellSlice:
+def _read_name(stack: list[Any]) -> str:
     value = Results(stack, 1).take()
     if not isinstance(value, CellSlice):
         raise Mismatch("expected a slice with a name")
-    return value
+    return _load_text(value)
 
 
 def _ask_content(
@@ -233,8 +241,10 @@ def _ask_content(
 ) -> Generator[GetMethod, Any, Content | None]:
     if own is None:
         return None
-    stack = yield GetMethod(collection, "get_nft_content", (index, own), required=False)
-    return _read_cell(own if stack is None else Results(stack, 1).maybe_cell())
+    whole = yield from _ask(
+        collection, "get_nft_content", lambda stack: [Results(stack, 1).maybe_cell()], index, own
+    )
+    return _read_cell(own if whole is None else whole[0])
 
 
 def _read_cell(cell: Cell | None) -> Content | None:
@@ -243,12 +253,11 @@ def _read_cell(cell: Cell | None) -> Content | None:
 
 def _ask_records(me: AddrStd) -> Generator[GetMethod, Any, dict[str, Any]]:
     itself = make_slice(0, 8)  # the name of one zero byte
-    stack = yield GetMethod(me, "dnsresolve", (itself, _ALL_CATEGORIES), required=False)
-    if stack is None:
-        return read_records(None)
-    answer = Results(stack, 2)
-    answer.integer()
-    return read_records(answer.maybe_cell())
+    layout = "integer bits, maybe_cell records"
+    found = yield from _ask(
+        me, "dnsresolve", lambda stack: Results(stack, 2).read(layout), itself, _ALL_CATEGORIES
+    )
+    return read_records(None if found is None else found["records"])
 
 
 TON_SUFFIX = ".ton"

@@ -9,6 +9,9 @@ import duckdb
 import pytest
 
 from tests.conftest import Facts
+from tonlake.ingest.decode.cell.build import CellBuilder
+from tonlake.ingest.derive.contract.stack import AddrStd, Cell, Detection, make_slice
+from tonlake.ingest.derive.contract.standard import detect_item, detect_wallet
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 
@@ -127,3 +130,37 @@ def test_interfaces_name_every_code(lake: duckdb.DuckDBPyConnection) -> None:
     assert unnamed == [(0,)]
     names = lake.execute("select distinct unnest(names) from interfaces").fetchall()
     assert {"jetton_wallet_v1", "jetton_master", "wallet_v4r2"} <= {name for (name,) in names}
+
+
+ME, OTHER = AddrStd(0, bytes(32)), AddrStd(0, b"1" * 32)
+_BUILDER = CellBuilder()
+CELL = Cell(_BUILDER.tree, _BUILDER.end())
+
+
+def drive(detection: Detection, **answers: list[Any]) -> list[Row]:
+    """Return the rows of a detector that is given these answers, and fails with other methods."""
+    question = next(detection)
+    try:
+        while True:
+            assert question.method in answers or not question.required
+            question = detection.send(answers.get(question.method))
+    except StopIteration as end:
+        return [finding.fields for finding in end.value]
+
+
+@pytest.mark.parametrize("shape", [[], [1, 2], [CELL, CELL], [make_slice(0xFF, 8)]])
+def test_an_optional_answer_of_another_shape_leaves_the_row(shape: list[Any]) -> None:
+    named: list[Any] = [ME.slice()]
+    data: list[Any] = [5, OTHER.slice(), OTHER.slice(), CELL]
+    wallet = {"get_wallet_data": data, "get_wallet_address": named}
+    (plain,) = drive(detect_wallet(ME), **wallet)
+    assert drive(detect_wallet(ME), **wallet, is_claimed=shape) == [plain]
+    data = [-1, 7, OTHER.slice(), OTHER.slice(), CELL]
+    item = {"get_nft_data": data, "get_nft_address_by_index": named}
+    (plain,) = drive(detect_item(None, ME), **item)
+    for method in ("get_domain", "get_full_domain", "get_nft_content"):
+        assert drive(detect_item(None, ME), **item, **{method: shape}) == [plain]
+    domain: dict[str, list[Any]] = {"get_domain": [make_slice(0x61, 8)]}
+    found = drive(detect_item(None, ME), **item, **domain)
+    assert (len(found), found[1]["domain"]) == (2, "a.ton")
+    assert drive(detect_item(None, ME), **item, **domain, dnsresolve=shape) == found
