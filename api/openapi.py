@@ -241,6 +241,7 @@ def _list_parameters(path: str, kind: type[Query] | None) -> list[Schema]:
     if kind is None:
         return []
     required = {item.name for item in msgspec.structs.fields(kind) if item.required}
+    required.update(kind.mandatory)
     limits = {"types": [*TYPES], "min_finality": [*FINALITIES]} if kind is StreamQuery else {}
     shown = []
     for name, converter in converters_of(kind).items():

@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Annotated, Any, NamedTuple, Protocol, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, TypeVar, get_type_hints
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -60,6 +60,9 @@ class Converter(msgspec.Struct, frozen=True):
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
     """Base of the parameters of an operation; the field ``x`` is the parameter ``x``."""
+
+    mandatory: ClassVar[tuple[str, ...]] = ()
+    """Parameters that a request is refused without, by an error of the operation's own."""
 
 
 Q = TypeVar("Q", bound=Query)

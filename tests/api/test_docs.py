@@ -11,7 +11,9 @@ from openapi_spec_validator import validate
 
 from tonlake.api.openapi import load_parameters
 from tonlake.api.request.call import converters_of
+from tonlake.api.settings import HttpSettings
 from tonlake.api.v2.routes import METHODS
+from tonlake.api.v3.page.operation import DEFAULT_LIMIT
 from tonlake.api.v3.routes import described as described_routes
 
 _LINK = re.compile(r'(?:href|src)="([^"]+)"')
@@ -134,6 +136,26 @@ def test_examples_are_read_by_the_program(described: dict[str, Any]) -> None:
                 converter.parse(each if converter.raw or isinstance(each, str) else str(each))
                 read += 1
     assert read > 300
+
+
+def test_requirements_and_limits_of_version_3(
+    described: dict[str, Any], client: TestClient[Any]
+) -> None:
+    either = {  # one of several parameters is required
+        *("balanceChanges", "dns/records", "multisig/orders", "multisig/wallets", "vesting"),
+        *("pendingActions", "pendingTraces", "pendingTransactions", "transactionsByMessage"),
+    }
+    refused, start = set(), "/api/v3/"
+    for path, item in described["paths"].items():
+        if path.startswith(start) and "get" in item and client.get(path).status_code in (401, 422):
+            refused.add(path.removeprefix(start))
+    listed = [each for each in _list_parameters(described) if each[0].startswith(start)]
+    required = {path.removeprefix(start) for path, each in listed if each["required"]}
+    assert required == refused - either
+    texts = [each["description"] for _, each in listed if each["name"] == "limit"]
+    assert len(texts) > 10
+    limits = f"default: {DEFAULT_LIMIT}. A server refuses more than {HttpSettings().max_limit} "
+    assert all(limits in text for text in texts)
 
 
 def test_the_table_of_parameters_has_none_too_many(described: dict[str, Any]) -> None:

@@ -79,6 +79,8 @@ _NAMED = ("name", "symbol", "description", "image")
 class MetadataQuery(Query, frozen=True, kw_only=True):
     """Texts expected to be addresses."""
 
+    mandatory = ("address",)
+
     address: Texts = ()
 
 

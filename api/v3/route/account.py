@@ -54,6 +54,8 @@ MAX_FETCHED = 16
 class AccountStatesQuery(Query, frozen=True, kw_only=True):
     """Accounts, and code hashes, one of which must match."""
 
+    mandatory = ("address",)
+
     address: Addresses = ()
     code_hash: Hashes = ()
     include_boc: Flag = None
@@ -62,6 +64,8 @@ class AccountStatesQuery(Query, frozen=True, kw_only=True):
 
 class AddressBookQuery(Query, frozen=True, kw_only=True):
     """Texts expected to be addresses."""
+
+    mandatory = ("address",)
 
     address: Texts = ()
 
@@ -208,12 +212,16 @@ UNKNOWN: Row = {
 class WalletStatesQuery(Query, frozen=True, kw_only=True):
     """Accounts, and the masterchain block as of which they are read (default: newest)."""
 
+    mandatory = ("address",)
+
     address: Addresses = ()
     mc_seqno: Int32 = None
 
 
 class InformationQuery(Query, frozen=True, kw_only=True):
     """One account; ``use_v2`` selects one of two sources in TON Center and has no effect here."""
+
+    mandatory = ("address",)
 
     address: OneAddress = None
     use_v2: Flag = None

@@ -183,6 +183,8 @@ class MessageTransactionsQuery(SortedPage, frozen=True, kw_only=True):
 class AdjacentQuery(Query, frozen=True, kw_only=True):
     """A transaction, and the direction of its messages."""
 
+    mandatory = ("hash",)
+
     hash: Hash = None
     direction: Text = None
 

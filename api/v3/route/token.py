@@ -403,6 +403,8 @@ class ItemTransfersQuery(SpanPage, frozen=True, kw_only=True):
 class SalesQuery(Query, frozen=True, kw_only=True):
     """Sale contracts."""
 
+    mandatory = ("address",)
+
     address: Addresses = ()
     mc_seqno: Int32 = None
 
