@@ -12,7 +12,7 @@ import msgspec
 
 from tonlake.api.command.decode import EXIT_DATA, EXIT_PARTIAL, open_lines, print_json
 from tonlake.api.errors import RequestInvalid
-from tonlake.api.text.encoding import read_argument
+from tonlake.api.text.encoding import parse_address, read_argument
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import (
@@ -42,7 +42,7 @@ from tonlake.ingest.derive.tvm.machine.run import (
 )
 from tonlake.ingest.derive.tvm.machine.vmstack import build_stack, read_stack
 from tonlake.ingest.errors import BocError, TvmError
-from tonlake.lake.account import decode_base64, read_raw_address
+from tonlake.lake.account import decode_base64
 
 _RECURSION = 10_000
 _LIMITS = StackLimits(entries=100_000, depth=1000, boc_bytes=64 << 20)
@@ -195,18 +195,16 @@ def _read_value(value: Any) -> StackValue:  # noqa: ANN401 - JSON
 
 
 def _run(line: _RunLine, stack: list[StackValue], network: bytes) -> Ended:
-    """Run a get-method; ValueError, BocError: the line is invalid; TvmError: unknown version."""
+    """Run a get-method; RequestInvalid, ValueError, BocError: invalid line; TvmError: version."""
     config = open_config(network)
     version = config.version if line.v is None else line.v
     if line.v is not None and line.v != config.version:
         network = replace_version(network, line.v)
-    address = read_raw_address(line.address)
-    if address is None:
-        raise ValueError(f"{line.address!r} is not a raw address")
+    address = parse_address(line.address)
     method = method_id(line.method) if isinstance(line.method, str) else line.method
     context = Context(
-        workchain=address[0],
-        account=address[1],
+        workchain=address.workchain,
+        account=address.account,
         now=int(time.time()) if line.time is None else line.time,
         balance=int(line.balance),
         currencies={},

@@ -56,6 +56,16 @@ def test_arguments_of_every_kind() -> None:
     assert tree.bit_length(tree.roots[0]) == 267
 
 
+def test_the_address_may_be_friendly() -> None:
+    code = write("30F828").hex()  # DROP MYADDR
+    friendly = "kf8zMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzMzM_BP"
+    done = run("--json", "--code", code, "m", "--address", friendly)
+    raw = run("--json", "--code", code, "m", "--address", "-1:" + "33" * 32)
+    assert json.loads(done.output)["stack"] == json.loads(raw.output)["stack"]
+    wrong = run("--code", code, "m", "--address", "zz")
+    assert (wrong.exit_code, "'zz' is not an address" in wrong.stderr) == (1, True)
+
+
 def write_lines(path: Path, *lines: dict[str, Any] | str) -> str:
     texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
     path.write_text("\n".join(texts) + "\n")
