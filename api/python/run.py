@@ -45,6 +45,7 @@ from tonlake.ingest.errors import BocError, TvmError
 from tonlake.lake.account import decode_base64
 
 _RECURSION = 10_000
+_NATURAL = click.IntRange(min=0)
 _LIMITS = StackLimits(entries=100_000, depth=1000, boc_bytes=64 << 20)
 _BAGS: dict[str, type[TvmCell | TvmSlice | TvmBuilder]] = {
     "cell": TvmCell,
@@ -75,8 +76,10 @@ class _RunLine(msgspec.Struct):
 @click.option("--data", default="", help="Data, in the same forms.  [default: an empty cell]")
 @click.option("--config", default="", help="Configuration (Hashmap 32 ^Cell), in the same forms.")
 @click.option("--address", default="0:" + "0" * 64, help="Address of the account.")
-@click.option("--balance", default=0, help="Balance in nanoton.  [default: 0]")
-@click.option("--gas-limit", default=1_000_000, show_default=True, help="Limit of gas.")
+@click.option("--balance", type=_NATURAL, default=0, help="Balance in nanoton.", show_default=True)
+@click.option(
+    "--gas-limit", type=_NATURAL, default=1_000_000, show_default=True, help="Limit of gas."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def run_command(
     *,
@@ -92,7 +95,8 @@ def run_command(
 ) -> None:
     """Run a get-method of code and data, without a lake or a network.
 
-    METHOD is a name or a number; an ARG is a number, an address, null, or cell:BAG or slice:BAG.
+    METHOD is a name or a number; an ARG is a number (a negative one after --), an address, null,
+    or cell:BAG or slice:BAG.
     Without --code, METHOD is a file of runs: one JSON object per line, answered line by line.
     """
     sys.setrecursionlimit(_RECURSION)

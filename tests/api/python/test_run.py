@@ -66,6 +66,13 @@ def test_the_address_may_be_friendly() -> None:
     assert (wrong.exit_code, "'zz' is not an address" in wrong.stderr) == (1, True)
 
 
+@pytest.mark.parametrize("option", ["--balance", "--gas-limit"])
+def test_negative_options_are_refused(option: str) -> None:
+    done = run("--code", write("30").hex(), "m", option, "-5")
+    assert done.exit_code == 2
+    assert "-5 is not in the range" in done.stderr
+
+
 def write_lines(path: Path, *lines: dict[str, Any] | str) -> str:
     texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
     path.write_text("\n".join(texts) + "\n")
