@@ -338,6 +338,7 @@ class Scanner:
             check_cursor(start, snapshot)
         self.cursor = start if isinstance(start, ScanCursor) else make_cursor(snapshot, start - 1)
         self._parts: Iterator[ScannedPart] = iter(())
+        self._has_cursor = isinstance(start, ScanCursor)
 
     @property
     def is_over(self) -> bool:
@@ -349,6 +350,7 @@ class Scanner:
     def advance(self) -> ScannedBatch | None:
         """Return the next batch; None if the scan is over, or the lake has no more blocks yet.
 
+        A scan of no blocks returns one batch without rows, so that its reader has a cursor.
         Raises BlocksLacking: the next block is missing, or was pruned; LakeCorrupt.
         """
         newest = self._open_newest()
@@ -368,8 +370,10 @@ class Scanner:
             return self.advance()  # the file was merged and removed
 
     def _read_batch(self) -> ScannedBatch | None:
-        if self.is_over:
-            return None  # parts beyond the limit may be left
+        has_cursor, self._has_cursor = self._has_cursor, True
+        if self.is_over:  # parts beyond the limit may be left
+            empty = ScannedBatch(self.source.schema.empty_table(), self.cursor)
+            return None if has_cursor else empty
         part = next(self._parts, None)
         if part is None:
             span = self._find_span()

@@ -40,6 +40,7 @@ CHOSEN: list[str | dict[str, Any]] = [*TABLES, JOINT]
 FOLLOWED: list[str | dict[str, Any]] = ["messages", "traces", JOINT]
 """A table of each kind: of blocks, of what may span several, and several at once."""
 RUNS = 2
+NDJSON = {"Accept": "application/x-ndjson"}
 SETTINGS = compose(ingest={"mc_blocks_per_commit": 10, "mc_blocks_per_chunk": 10})
 
 
@@ -171,6 +172,20 @@ def test_a_cursor_behind_the_last_block(many_commits: Path, tmp_path: Path) -> N
     _undo(place, height - 5)
     found = list(tonlake.open(place).scan("blocks", cursor=batch.cursor))
     assert [(one.undone, one.height) for one in found] == [((height - 4, height), height - 5)]
+
+
+@pytest.mark.parametrize("start", ["2130-01-01", "snapshot:6", 91])
+def test_a_scan_of_no_blocks_has_a_cursor(many_commits: Path, start: str | int) -> None:
+    """From after the newest block: what continues there reads all that comes later."""
+    lake = tonlake.open(many_commits)
+    *_, newest = lake.scan("blocks")
+    found = list(lake.scan("blocks", start=start))
+    assert [(len(one.rows), one.cursor) for one in found] == [(0, newest.cursor)]
+    body = {"table": "blocks", "from": start}
+    with serve(many_commits) as server:
+        answer = httpx.post(f"{server.url}/api/scan", json=body, headers=NDJSON, timeout=60)
+    assert answer.json()["@batch"]["cursor"] == newest.cursor
+    assert list(lake.scan("blocks", cursor=newest.cursor)) == []
 
 
 def test_a_cursor_before_what_was_pruned(many_commits: Path, tmp_path: Path) -> None:
