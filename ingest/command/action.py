@@ -71,7 +71,7 @@ def explain_command(*, trace: str, lake_dir: Path | None, recording: Path | None
     """
     lake_dir = choose_folder(lake_dir, elsewhere=recording is not None, option="lake_dir")
     if (lake_dir is None) == (recording is None):
-        raise click.UsageError("name the source of the trace: --lake DIR or --traces FILE")
+        raise click.UsageError("name one source of the trace: --lake DIR or --traces FILE")
     trace_id = _read_hash(trace)
     with failing_cleanly(IngestError):
         recorded = read_traces(recording) if recording else ()
@@ -79,7 +79,7 @@ def explain_command(*, trace: str, lake_dir: Path | None, recording: Path | None
         if lake_dir is not None:
             found = find_stored(lake_dir, trace_id)
         if found is None:
-            raise click.ClickException(f"trace {trace} was not found, or is not complete")
+            raise IngestError(f"trace {trace} was not found, or is not complete")
         for line in explain(*found):
             click.echo(line)
 

@@ -128,6 +128,7 @@ def test_explain(demo_lake: Path) -> None:
     answer = runner.invoke(explain_command, [transfer["trace_id"].hex(), *where])
     assert answer.exit_code == 0, answer.output
     assert "nft_transfer [nft.transfer]" in answer.output
-    assert runner.invoke(explain_command, ["00" * 32, *where]).exit_code == 1
+    absent = runner.invoke(explain_command, ["00" * 32, *where])
+    assert (absent.exit_code, absent.stderr.startswith("error: trace 0000")) == (1, True)
     assert runner.invoke(explain_command, ["00", *where]).exit_code == 2
     assert runner.invoke(explain_command, ["00" * 32]).exit_code == 2
