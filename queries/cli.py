@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 import msgspec
+from click.core import ParameterSource
 
 from tonlake.lake.command.argument import (
     choose_output,
@@ -47,6 +48,9 @@ def query_command(
     snapshot: int | None,
 ) -> None:
     """Run one of the named queries of queries/: everyday questions, and those of the API."""
+    chosen = click.get_current_context().get_parameter_source("output_format")
+    if as_json and chosen is not ParameterSource.DEFAULT:
+        raise click.UsageError("give --json or --format, not both")
     if listing:
         with failing_cleanly(QueryError):
             queries = [find_query(name)] if name else list(load_queries().values())

@@ -82,6 +82,11 @@ def test_wrong_questions_are_refused(demo_lake: Path, arguments: list[str], comp
     assert done.stdout == ""
 
 
+def test_one_format_is_chosen(demo_lake: Path) -> None:
+    done = run("whales", "--lake", demo_lake, "--json", "--format", "csv")
+    assert (done.exit_code, "--json or --format, not both" in done.stderr) == (2, True)
+
+
 def test_a_name_and_a_lake_are_needed(demo_lake: Path) -> None:
     for arguments in ([], ["v3/blocks"], ["--lake", str(demo_lake)]):
         done = run(*arguments)
