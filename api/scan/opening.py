@@ -29,6 +29,7 @@ from tonlake.lake.scan.scanner import (
     find_undone,
     parse_cursor,
 )
+from tonlake.lake.schema import TABLES
 from tonlake.lake.settings import LakeSettings
 from tonlake.lake.storage.storage import Storage
 from tonlake.queries.reader import Reader
@@ -95,6 +96,8 @@ def _find_table(name: str, known: dict[str, BodyTable], database: ScanDatabase) 
     own = name if name in known else name.removesuffix(MISFITS)
     if own in known:
         return database.add_body_table(name, known[own])
+    if name in TABLES and name not in SCANNED:
+        raise RequestInvalid(f"table {name} cannot be scanned; read it with SQL")
     if name not in SCANNED:
         raise RequestInvalid(f"table {suggest(name, SCANNED)}")
     return SCANNED[name]

@@ -192,6 +192,12 @@ def test_bodies_that_are_nearly_right(url: str) -> None:
             assert answer.status_code in (200, 404, 422), bytes(body)
 
 
+def test_a_table_that_cannot_be_scanned_exists(url: str) -> None:
+    answer = _post(url, {"table": "state_cells"})
+    assert answer.status_code == 422
+    assert answer.json()["error"].startswith("table state_cells cannot be scanned")
+
+
 def test_follow_needs_a_form_with_marks(url: str) -> None:
     answer = _post(url, SCAN | {"follow": True}, "text/csv")
     assert answer.status_code == 422
