@@ -1,6 +1,5 @@
 """The command ``tonlake decode``: decodes files as the API would return them, without a lake."""
 
-import base64
 import io
 import sys
 from collections.abc import Callable, Iterator
@@ -105,7 +104,7 @@ def decode_tx_command(file: Path, global_version: int | None) -> None:
             if not line.strip():
                 continue
             try:
-                boc = base64.b64decode(msgspec.json.decode(line, type=_BodyLine).boc, validate=True)
+                boc = msgspec.json.decode(line, type=_BodyLine).boc
                 print_json(
                     render_decoded(boc, settings.http.opcode_format, global_version=global_version)
                 )
@@ -117,7 +116,7 @@ def decode_tx_command(file: Path, global_version: int | None) -> None:
 
 
 class _BodyLine(msgspec.Struct):
-    boc: str
+    boc: bytes
 
 
 @contextmanager

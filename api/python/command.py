@@ -37,7 +37,8 @@ def read_signature(text: str) -> str:
         with Path(text[1:]).open(encoding="utf-8") as stream:
             return stream.read(MAX_CHARACTERS + 1)
     except (OSError, UnicodeDecodeError) as error:
-        raise click.UsageError(f"--signature {text}: {error}") from error
+        reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        raise click.UsageError(f"--signature {text}: {reason}") from error
 
 
 @click.command("sql", cls=StatementCommand)

@@ -57,8 +57,8 @@ _BAGS: dict[str, type[TvmCell | TvmSlice | TvmBuilder]] = {
 class _RunLine(msgspec.Struct):
     """A run of the file."""
 
-    code: str
-    data: str = ""
+    code: bytes
+    data: bytes = b""
     v: int | None = None
     method: str | int = 0
     stack: Any = ()
@@ -108,8 +108,8 @@ def run_command(
         _run_lines(Path(method), network)
         return
     line = _RunLine(
-        code=base64.b64encode(_read_bag(code)).decode(),
-        data=base64.b64encode(_read_bag(data)).decode() if data else "",
+        code=_read_bag(code),
+        data=_read_bag(data) if data else b"",
         method=int(method, 0) if method.lstrip("-").isdecimal() else method,
         address=address,
         balance=balance,
@@ -172,7 +172,7 @@ def _answer(text: bytes, network: bytes) -> dict[str, Any]:
     try:
         line = msgspec.json.decode(text, type=_RunLine)
         if isinstance(line.stack, str):
-            stack = list(read_stack(base64.b64decode(line.stack, validate=True), _LIMITS))
+            stack = list(read_stack(msgspec.convert(line.stack, bytes), _LIMITS))
         else:
             stack = [_read_value(value) for value in line.stack]
         ended = _run(line, stack, network)
@@ -194,8 +194,15 @@ def _read_value(value: Any) -> StackValue:  # noqa: ANN401 - JSON
         [(kind, bag)] = value.items()
         if kind not in _BAGS:
             raise ValueError(f"{kind!r} is none of {', '.join(_BAGS)}")
-        return _BAGS[kind](base64.b64decode(bag, validate=True))
-    return read_argument(int(value, 0) if isinstance(value, str) else value)
+        return _BAGS[kind](msgspec.convert(bag, bytes))
+    return read_argument(_read_number(value) if isinstance(value, str) else value)
+
+
+def _read_number(text: str) -> int:
+    try:
+        return int(text, 0)
+    except ValueError as error:
+        raise ValueError(f"{text[:80]!r} is not a number") from error
 
 
 def _run(line: _RunLine, stack: list[StackValue], network: bytes) -> Ended:
@@ -210,15 +217,15 @@ def _run(line: _RunLine, stack: list[StackValue], network: bytes) -> Ended:
         workchain=address.workchain,
         account=address.account,
         now=int(time.time()) if line.time is None else line.time,
-        balance=int(line.balance),
+        balance=_read_number(str(line.balance)),
         currencies={},
         config=network,
         version=version,
         previous=None,
         seed=bytes.fromhex(line.seed),
     )
-    data = open_bag(base64.b64decode(line.data, validate=True)) if line.data else EMPTY_CELL
-    code = open_code(base64.b64decode(line.code, validate=True))
+    data = open_bag(line.data) if line.data else EMPTY_CELL
+    code = open_code(line.code)
     ended = execute(code, data, [*enter_stack(stack), method], context, line.gas_limit)
     if ended.exit_code == Exit.INVALID_OPCODE and version > VERSION:
         raise TvmError(

@@ -164,6 +164,7 @@ def test_a_bad_line_does_not_stop_the_others(block_files: list[Path], tmp_path: 
     assert "hash" in found[0]
     assert [item["line"] for item in found[1:-1]] == list(range(2, 2 + len(bad)))
     assert all(set(item) == {"error", "line"} for item in found[1:-1])
+    assert found[4]["error"].startswith("Invalid base64")
 
 
 def test_serve_prints_its_address_and_stops_on_sigterm(demo_lake: Path) -> None:

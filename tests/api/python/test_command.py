@@ -35,7 +35,7 @@ def test_what_does_not_fit_is_counted_on_stderr(demo_lake: Path) -> None:
 def test_wrong_signatures(demo_lake: Path, tmp_path: Path) -> None:
     for text, complaint in (
         ("t#1 = B", "no constructor"),
-        (f"@{tmp_path / 'none'}", "No such file"),
+        (f"@{tmp_path / 'none'}", "none: No such file or directory"),
     ):
         done = run("select 1", "--lake", demo_lake, "--signature", text)
         assert (done.exit_code, complaint in done.stderr) == (2, True), done.stderr

@@ -90,6 +90,9 @@ def test_lines_are_answered_in_order_and_bad_ones_named(tmp_path: Path) -> None:
             "no JSON",
             {"code": "AAAA"},
             {"code": ready, "stack": [{"tuple": ready}]},
+            {"code": ready, "stack": ["zz"]},
+            {"code": ready, "balance": "zz"},
+            {"code": "AAA"},
             {"code": ready, "v": 99, "method": "seqno"},
             {"code": base64.b64encode(write("FE70FF")).decode(), "v": 99},
         )
@@ -103,7 +106,12 @@ def test_lines_are_answered_in_order_and_bad_ones_named(tmp_path: Path) -> None:
     assert left[5:] == (0, 26)
     assert old["exit"] == 6
     assert all(list(each) == ["error"] for each in bad)
-    assert [each["error"] for each in bad][2:] == ["'tuple' is none of cell, slice, builder"]
+    assert [each["error"] for each in bad][2:] == [
+        "'tuple' is none of cell, slice, builder",
+        "'zz' is not a number",
+        "'zz' is not a number",
+        "Invalid base64 encoded string - at `$.code`",
+    ]
     assert newer["exit"] == 0
     assert "supports global version 15, and the network has 99" in unknown["error"]
 
