@@ -8,7 +8,7 @@ from tonlake.queries.spark.cli import spark_sql_command
 
 @click.group("spark")
 def spark_group() -> None:
-    """Run queries on Apache Spark, if one machine is too small (extra "spark" and Java 17)."""
+    """Ingest or query on Apache Spark, if one machine is too small (extra "spark" and Java 17)."""
 
 
 spark_group.add_command(spark_ingest_command)

@@ -79,7 +79,7 @@ File = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
-    help="Worker processes besides the main one; 1: none. Default: one per core for many blocks.",
+    help="Processes that decode; 1: only the main one. Default: one per core for many blocks.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def ingest_command(  # noqa: PLR0913 - one for each option
