@@ -26,7 +26,7 @@ from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import Span, SpanError, choose_span
 from tonlake.lake.command.argument import Folder, FolderOrURL, make_lake_option
-from tonlake.lake.command.cli import failing_cleanly, progress_bar, read_settings
+from tonlake.lake.command.cli import count_noun, failing_cleanly, progress_bar, read_settings
 from tonlake.lake.commit.delta import publish
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.state import LOG_FOLDER, LogReader
@@ -275,7 +275,7 @@ def print_report(report: IngestReport, *, as_json: bool) -> None:
     if report.committed:
         rows = ", ".join(f"{count:,} {name}" for name, count in report.rows.items() if count)
         click.echo(
-            f"masterchain {report.requested}: {report.commits} commit(s) "
+            f"masterchain {report.requested}: {count_noun(report.commits, 'commit')} "
             f"from {report.committed[0]} to {report.committed[-1]}"
         )
         click.echo(f"rows: {rows}; decoded by {native.describe()}")

@@ -15,6 +15,7 @@ from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.command.argument import LAKE_FOLDER, SOURCE, FolderOrURL, lake_option
 from tonlake.lake.command.cli import (
     EXIT_DATA,
+    count_noun,
     failing_cleanly,
     json_option,
     read_settings,
@@ -178,10 +179,10 @@ def _print(target: Path | str, report: PullReport, *, as_json: bool) -> None:
         return
     lacking = report.selection.lacking
     click.echo(
-        f"{target}: {report.commits:,} commit(s) up to {report.snapshot}, masterchain "
-        f"{report.ranges[0][0]}..{report.ranges[-1][1]}: {report.files:,} files, "
+        f"{target}: {count_noun(report.commits, 'commit')} up to {report.snapshot}, masterchain "
+        f"{report.ranges[0][0]}..{report.ranges[-1][1]}: {count_noun(report.files, 'file')}, "
         f"{report.rows:,} rows, {report.bytes:,} bytes, all checked"
-        + (f"; without {len(lacking)} tables" if lacking else "")
+        + (f"; without {count_noun(len(lacking), 'table')}" if lacking else "")
     )
 
 

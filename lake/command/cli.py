@@ -56,6 +56,11 @@ def describe_error(error: Exception) -> str:
     return str(error)
 
 
+def count_noun(number: int, noun: str) -> str:
+    """Return a number and its noun, in the plural unless it is one."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def progress_bar(*columns: ProgressColumn) -> Progress:
     """Return a progress bar on stderr, which shows nothing if that is no terminal."""
     console = Console(stderr=True)
@@ -99,4 +104,5 @@ def fill_template(package: str, name: str, **values: object) -> str:
         lstrip_blocks=True,
     )
     environment.filters["json"] = json.dumps
+    environment.filters["count"] = count_noun
     return environment.get_template(name).render(values).removesuffix("\n")

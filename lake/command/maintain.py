@@ -10,6 +10,7 @@ import msgspec
 from tonlake.lake.command.argument import Folder, lake_option
 from tonlake.lake.command.cli import (
     EXIT_DATA,
+    count_noun,
     failing_cleanly,
     fill_template,
     json_option,
@@ -69,12 +70,12 @@ def verify_command(*, lake_dir: Path, as_json: bool, sweep: bool) -> None:
             click.echo(f"damaged: {damage.file}: {damage.reason}")
         if report.orphans:
             click.echo(
-                f"unused by the newest snapshot: {len(report.orphans):,} files; "
+                f"unused by the newest snapshot: {count_noun(len(report.orphans), 'file')}; "
                 f"--sweep removes those older than {settings.orphan_grace_s:,} s"
             )
         click.echo(
-            f"{report.commits:,} commits, {report.files:,} files, {report.rows:,} rows, "
-            f"{report.bytes:,} bytes: {len(report.damage) or 'none'} damaged"
+            f"{count_noun(report.commits, 'commit')}, {count_noun(report.files, 'file')}, "
+            f"{report.rows:,} rows, {report.bytes:,} bytes: {len(report.damage) or 'none'} damaged"
         )
         if report.reported:
             ranges = ", ".join(f"{first}..{last}" for first, last in report.reported)
@@ -132,9 +133,8 @@ def report_rebuilt(lake_dir: Path, commit: Commit | None, noun: str, tables: Ite
         return
     rows = {name: sum(file.rows for file in commit.added if file.table == name) for name in tables}
     counts = ", ".join(f"{count:,} {name}" for name, count in rows.items())
-    click.echo(
-        f"commit {commit.number}: {len(commit.added)} files" + (f" with {counts}" if counts else "")
-    )
+    files = count_noun(len(commit.added), "file")
+    click.echo(f"commit {commit.number}: {files}" + (f" with {counts}" if counts else ""))
     if outdated := read_index_status(open_snapshot(lake_dir, check_digests=False)).outdated:
         click.echo(f"index: {describe_outdated(outdated)}")
 
@@ -151,7 +151,8 @@ def rebuild_index_command(*, lake_dir: Path, everything: bool) -> None:
         return
     rows = sum(segment.rows for segment in commit.segments)
     size = sum(segment.bytes for segment in commit.segments)
-    click.echo(f"{len(commit.segments)} segments, {rows:,} transactions, {size:,} bytes")
+    segments = count_noun(len(commit.segments), "segment")
+    click.echo(f"{segments}, {rows:,} transactions, {size:,} bytes")
 
 
 @click.command("delta")
@@ -182,7 +183,8 @@ def compact_command(*, lake_dir: Path, as_json: bool) -> None:
         return
     click.echo(
         f"{report.files_before:,} files with {report.bytes_before:,} bytes became "
-        f"{report.files_after:,} with {report.bytes_after:,}, in {report.commits:,} commit(s)"
+        f"{report.files_after:,} with {report.bytes_after:,}, "
+        f"in {count_noun(report.commits, 'commit')}"
     )
 
 
@@ -229,7 +231,7 @@ def _describe_prune(report: PruneReport, *, dry_run: bool) -> str:
         return f"nothing to prune: the lake begins with masterchain block {report.before}"
     ranges = ", ".join(f"{first}..{last}" for first, last in report.ranges)
     blocks = f"masterchain blocks {ranges}"
-    files = f"{report.files_before:,} files with {report.bytes_before:,} bytes"
+    files = f"{count_noun(report.files_before, 'file')} with {report.bytes_before:,} bytes"
     if dry_run:
         return f"{blocks} would be pruned: {files}, less what later blocks build on"
     return (

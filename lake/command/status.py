@@ -6,7 +6,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from tonlake.lake.command.cli import fill_template
+from tonlake.lake.command.cli import count_noun, fill_template
 from tonlake.lake.duck.own import OwnState, read_definitions, read_own_state
 from tonlake.lake.index.builder.plan import is_current, is_readable, range_of
 from tonlake.lake.log.following import Lag, measure_lag
@@ -170,6 +170,6 @@ def render_status(status: Status, console: Console) -> None:
 def describe_outdated(segments: int) -> str:
     """Describe outdated segments, with advice."""
     return (
-        f"{segments:,} segments are older than the traces or contracts of their blocks, so SQL "
-        "answers, more slowly, until `tonlake rebuild index`"
+        f"{count_noun(segments, 'segment')} older than the traces or contracts of their blocks, "
+        "so SQL answers, more slowly, until `tonlake rebuild index`"
     )

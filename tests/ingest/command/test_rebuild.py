@@ -22,8 +22,8 @@ def test_a_rebuild_says_that_the_index_is_older(tmp_path: Path) -> None:
     commit_chain(tmp_path, Chain(3), 1, 6)
     rebuild_index(tmp_path)
     assert "older" not in run("status", tmp_path)
-    assert "1 segments are older" in run("rebuild traces", tmp_path)
-    assert "1 segments are older" in run("status", tmp_path)
+    assert "1 segment older" in run("rebuild traces", tmp_path)
+    assert "1 segment older" in run("status", tmp_path)
     run("rebuild index", tmp_path)
     assert "older" not in run("status", tmp_path)
 

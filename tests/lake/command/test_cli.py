@@ -97,7 +97,7 @@ def test_status_of_empty_tables(tmp_path: Path) -> None:
     assert "Network" not in done.output
     assert "Holes none" in done.output
     next(tmp_path.glob("blocks/*/*.parquet")).unlink()
-    assert "Missing 1 files: blocks/day=" in run("status", "--lake", tmp_path).output
+    assert "Missing 1 file: blocks/day=" in run("status", "--lake", tmp_path).output
 
 
 @pytest.mark.parametrize("name", ["_log", "blocks/day=2024-01-22", "new/lake"])
@@ -126,7 +126,7 @@ def test_verify_lists_and_sweeps_orphans(lake: Path) -> None:
     assert f"unused: {orphan}" in listed
     with mock.patch.object(maintain, "ORPHANS_SHOWN", 0):
         assert orphan not in run("verify", "--lake", lake).output
-    assert "unused by the newest snapshot: 1 files; --sweep removes those older than" in listed
+    assert "unused by the newest snapshot: 1 file; --sweep removes those older than" in listed
     assert "removed" not in run("verify", "--lake", lake, "--sweep").output
     swept = run("verify", "--lake", lake, "--sweep", env={"TONLAKE_LAKE_ORPHAN_GRACE_S": "0"})
     assert f"removed: {orphan}" in swept.output

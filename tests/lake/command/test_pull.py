@@ -36,7 +36,7 @@ def test_a_part(read_lake: Path, tmp_path: Path) -> None:
     arguments = ("--days", "2024-01-17..", "--tables", "transactions, messages")
     done = run("pull", read_lake, "--lake", copy, *arguments)
     assert done.exit_code == 0, done.output
-    assert "3 commit(s) up to 3, masterchain 16..30: 6 files" in done.stdout
+    assert "3 commits up to 3, masterchain 16..30: 6 files" in done.stdout
     assert "all checked; without" in done.stdout
     shown = run("status", "--lake", copy).stdout
     assert "Partial copy: days from 2024-01-17 to the last; without the tables" in shown

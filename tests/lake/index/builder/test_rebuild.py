@@ -82,7 +82,7 @@ def test_a_segment_of_another_version_is_not_read_but_rebuilt(chained: Path) -> 
     assert status.lookups.rows_missing == segment.rows
     console = Console(record=True, width=200, file=io.StringIO())
     render_status(status, console)
-    assert "1 segments have the format of another version" in console.export_text()
+    assert "1 segment in the format of another version" in console.export_text()
     rebuild_index(chained)
     assert read_state(chained).segments == (segment,)
     assert open_segments(open_snapshot(chained), NO_MEMORY) is not None
