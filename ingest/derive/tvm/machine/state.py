@@ -135,8 +135,8 @@ class Machine:
             self.use(depth - FREE_STACK_DEPTH)
 
     def set_gas_limit(self, limit: int) -> None:
-        """Change the gas limit; end the run if more is consumed already."""
-        limit = min(limit, INFINITE_GAS)
+        """Change the gas limit, up to ``gas_max``; end the run if more is consumed already."""
+        limit = min(max(limit, 0), self.gas_max)
         used = self.gas_used
         if limit < used:
             raise OutOfGas

@@ -10,7 +10,7 @@ from tonlake.ingest.derive.tvm.machine.code import maker, numbered, step, with_o
 from tonlake.ingest.derive.tvm.machine.dictionary import find_value
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.instruction.shuffle import extend_tuple
-from tonlake.ingest.derive.tvm.machine.state import INFINITE_GAS, NAN, Machine, Nan, Step, expect
+from tonlake.ingest.derive.tvm.machine.state import NAN, Machine, Nan, Step, expect
 
 _NOW, _SEED, _BALANCE, _CONFIG = 3, 6, 7, 9
 _PREVIOUS, _UNPACKED, _MESSAGE = 13, 14, 17
@@ -19,14 +19,7 @@ _MAX_UINT63 = (1 << 63) - 1
 
 
 step("ACCEPT")(lambda machine: machine.set_gas_limit(machine.gas_max))
-
-
-@step("SETGASLIMIT")
-def _set_gas_limit(machine: Machine) -> None:
-    limit = machine.pop_finite()
-    machine.set_gas_limit(min(max(limit, 0), INFINITE_GAS))
-
-
+step("SETGASLIMIT")(lambda machine: machine.set_gas_limit(machine.pop_finite()))
 step("GASCONSUMED")(lambda machine: machine.stack.append(machine.gas_used))
 
 

@@ -14,7 +14,7 @@ import pytest
 from tests.ingest.derive.tvm.contracts import list_calls, read_lake, read_recorded
 from tests.ingest.derive.tvm.machine.differences import TONPY, list_unexplained
 from tests.ingest.derive.tvm.machine.drawing import draw_program, list_drawn
-from tests.ingest.derive.tvm.programs import assemble, make_data
+from tests.ingest.derive.tvm.programs import assemble, make_data, repeat
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import CellTree
@@ -151,6 +151,7 @@ def test_drawn_programs_end_as_in_tonpy(context: Context, count: int) -> None:
         f"78{CODE}DB4000", f"7070{CODE}72DB4100",  # RUNVM: too few arguments, too few results
         f"{DICTIONARY}7001710172F4B7", f"{DICTIONARY}7001720172F4B7",  # SUBDICTURPGET
         f"{LIBRARY}D73A", f"{LIBRARY}D73B",  # XLOAD and XLOADQ of what is missing
+        repeat("30833DF801", 0x7FFF, "00" * 15),  # SETGASLIMIT raises no limit
     ],
 )  # fmt: skip
 def test_corners_of_version_11(context: Context, code: str) -> None:
