@@ -38,6 +38,8 @@ from tonlake.ingest.errors import BocError
 
 _MAX_NESTING = 100
 """Nesting of tuples in a result that detectors read."""
+_MAX_WRITTEN = 1 << 16
+"""Values and cells in such a result; shared ones count as often as they are written out."""
 
 
 GAS_LIMIT = 1_000_000
@@ -60,8 +62,8 @@ class Program:
     ) -> Ended:
         """Run a get-method of an account with this code; ``libraries`` finds libraries by hash.
 
-        The last argument is the method id. The stack has values of detectors. Raises BocError if a
-        value left on the stack is nested too deeply to be read.
+        The last argument is the method id. The stack has values of detectors. Raises BocError if
+        the values left on the stack are nested too deeply to be read, or too many.
         """
         stack = [_enter_tree(value) for value in arguments]
         source = Source(data.tree)
@@ -73,7 +75,8 @@ class Program:
             GAS_LIMIT,
             libraries,
         )
-        return ended._replace(stack=[_leave_tree(value, 0) for value in ended.stack])
+        leaver = _Leaver()
+        return ended._replace(stack=[leaver.leave(value) for value in ended.stack])
 
 
 def run_alone(question: GetMethod, code: TreeCell, data: TreeCell) -> list[Value]:
@@ -96,22 +99,50 @@ def _enter_tree(value: Value) -> Any:  # noqa: ANN401 - a value of the machine
     return value
 
 
-def _leave_tree(value: Any, depth: int) -> Value:  # noqa: ANN401 - a value of the machine
-    """Return a value for detectors; those that they do not read become opaque."""
-    if value.__class__ is Cell:
-        return TreeCell(*(value.origin or plant(value)))
-    if value.__class__ is Slice:
-        return _leave_slice(value)
-    if value.__class__ is tuple:
-        if depth >= _MAX_NESTING:
-            raise BocError(f"a value on the stack is nested over {_MAX_NESTING} levels deep")
-        return tuple(_leave_tree(item, depth + 1) for item in value)
-    return value if value is None or value.__class__ is int else TvmOpaque()
+class _Leaver:
+    """Turns values of the machine into those of detectors; what they do not read becomes opaque."""
+
+    def __init__(self) -> None:
+        self._left = _MAX_WRITTEN
+
+    def leave(self, value: Any, depth: int = 0) -> Value:  # noqa: ANN401 - a value of the machine
+        """Return a value for detectors; raise BocError beyond the limits."""
+        self._count(1)
+        if value.__class__ is Cell:
+            return TreeCell(*(value.origin or self._plant(value)))
+        if value.__class__ is Slice:
+            return self._leave_slice(value)
+        if value.__class__ is tuple:
+            if depth >= _MAX_NESTING:
+                raise BocError(f"a value on the stack is nested over {_MAX_NESTING} levels deep")
+            return tuple(self.leave(item, depth + 1) for item in value)
+        return value if value is None or value.__class__ is int else TvmOpaque()
+
+    def _leave_slice(self, part: Slice) -> CellSlice:
+        cell = part.cell
+        origin = cell.origin
+        if origin is None or cell.special or part.ref_end not in (part.ref, len(cell.refs)):
+            tree, place = self._plant(close_slice(part))
+            return tree.slice(place)
+        tree, place = origin
+        start = CellSlice.at(tree, place, cell.value >> cell.bits - part.end, part.bits)
+        start.ref = part.ref if part.ref_count else len(cell.refs)
+        return start
+
+    def _plant(self, cell: Cell) -> tuple[CellTree, int]:
+        tree, place = plant(cell)
+        self._count(tree.count)
+        return tree, place
+
+    def _count(self, written: int) -> None:
+        self._left -= written
+        if self._left < 0:
+            raise BocError(f"a stack has over {_MAX_WRITTEN} values and cells")
 
 
 def from_tvm(value: StackValue) -> Value:
     """Return a value of bags for detectors; raise BocError if a bag is none."""
-    return _leave_tree(enter_stack([value])[0], 0)
+    return _Leaver().leave(enter_stack([value])[0])
 
 
 def to_tvm(value: Value) -> StackValue:
@@ -119,19 +150,6 @@ def to_tvm(value: Value) -> StackValue:
     if isinstance(value, CellSlice):
         return TvmSlice(TreeCell(*plant(close_slice(_enter_tree(value)))).bag())
     return TvmCell(value.bag()) if isinstance(value, TreeCell) else value
-
-
-def _leave_slice(part: Slice) -> CellSlice:
-    cell = part.cell
-    origin = cell.origin
-    if origin is None or cell.special or part.ref_end not in (part.ref, len(cell.refs)):
-        cell = close_slice(part)
-        tree, place = plant(cell)
-        return tree.slice(place)
-    tree, place = origin
-    start = CellSlice.at(tree, place, cell.value >> cell.bits - part.end, part.bits)
-    start.ref = part.ref if part.ref_count else len(cell.refs)
-    return start
 
 
 MAX_PROGRAMS = 300
