@@ -206,11 +206,10 @@ class Digests:
 
     def _check_merkle(self, cell: int) -> None:
         """Compare the hashes and depths stored in a Merkle cell with those of its children."""
-        head = self._cells[cell]
-        children = self._links[cell]
-        stored = b"".join(self.bottoms[child] for child in children)
-        stored += b"".join(self.shallows[child].to_bytes(DEPTH_BYTES) for child in children)
-        if head[3:] != stored:
+        below = [self.at(child, 0) for child in self._links[cell]]
+        stored = b"".join([each for each, _ in below])
+        stored += b"".join([depth.to_bytes(DEPTH_BYTES) for _, depth in below])
+        if self._cells[cell][3:] != stored:
             raise BocError(f"Merkle cell {cell} does not store the hashes of its children")
 
 

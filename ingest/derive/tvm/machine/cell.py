@@ -12,7 +12,16 @@ from hashlib import sha256
 from typing import Any
 
 from tonlake.ingest.decode.cell.build import MAX_BITS, MAX_REFS, make_head, pack_head
-from tonlake.ingest.decode.cell.tree import LIBRARY, MAX_DEPTH, ORDINARY, CellTree
+from tonlake.ingest.decode.cell.slice import EXOTIC_BIT
+from tonlake.ingest.decode.cell.tree import (
+    LIBRARY,
+    MAX_DEPTH,
+    MAX_LEVEL,
+    ORDINARY,
+    CellTree,
+    Digests,
+    exotic_mask,
+)
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.errors import BocError
 
@@ -20,11 +29,12 @@ from tonlake.ingest.errors import BocError
 class Cell:
     """An immutable cell: ``value`` holds its ``bits`` bits, ``refs`` its children.
 
-    ``blocks`` caches the decoded instructions of parts of the cell (module ``code``).
+    ``blocks`` caches the decoded instructions of parts of the cell (module ``code``), ``digests``
+    the hashes at all levels of a built cell that is exotic or above a pruned branch.
     """
 
-    __slots__ = ("_origin", "_place", "bits", "blocks", "depth", "hash", "mask", "refs", "special",
-                 "value")  # fmt: skip
+    __slots__ = ("_origin", "_place", "bits", "blocks", "depth", "digests", "hash", "mask", "refs",
+                 "special", "value")  # fmt: skip
 
     value: int
     bits: int
@@ -36,6 +46,7 @@ class Cell:
     _origin: Source | None
     _place: int
     blocks: dict[tuple[int, int, int, int], list[Any]]
+    digests: _Digests
 
     def __init__(self, value: int, bits: int, refs: tuple[Cell, ...] = ()) -> None:
         self.value = value
@@ -53,6 +64,8 @@ class Cell:
             self.blocks = {}
         elif name in ("hash", "depth"):
             self._compute()
+        elif name == "digests":
+            self.digests = _Digests(self)
         elif name in ("_origin", "_place"):
             return None
         elif self._origin is not None:
@@ -64,8 +77,7 @@ class Cell:
             self.hash = self._origin.tree.hash(self._place)
             self.depth = self._origin.tree.depth(self._place)
         elif self.mask or self.special:
-            tree, place = plant(self)
-            self.hash, self.depth = tree.hash(place), tree.depth(place)
+            self.hash, self.depth = self.digests.at(0, MAX_LEVEL)
         else:
             refs = self.refs
             self.depth = 1 + max((child.depth for child in refs), default=-1)
@@ -78,8 +90,18 @@ class Cell:
         """Return hash and depth at a level, 0 to 3."""
         if not self.mask:
             return self.hash, self.depth
-        tree, place = plant(self)
+        if self._origin is None:
+            return self.digests.at(0, level)
+        tree, place = self._origin.tree, self._place
         return tree.hash(place, level), tree.depth(place, level)
+
+    def check(self) -> Cell:
+        """Return a built cell; raise VmError (cell overflow) if it is not valid at all levels."""
+        try:
+            self.digests  # noqa: B018 - computes and checks them
+        except BocError as error:
+            raise VmError(Exit.CELL_OVERFLOW) from error
+        return self
 
     @property
     def level(self) -> int:
@@ -101,6 +123,29 @@ class Cell:
     def origin(self) -> tuple[CellTree, int] | None:
         """The tree that the cell was read from and its index there; None for a built cell."""
         return None if self._origin is None else (self._origin.tree, self._place)
+
+
+class _Digests(Digests):
+    """The digests of one cell, computed from those of its children."""
+
+    __slots__ = ("_refs",)
+
+    def __init__(self, cell: Cell) -> None:
+        """Raise BocError if the cell is invalid."""
+        self._refs = refs = cell.refs
+        head = pack_head(len(refs) | EXOTIC_BIT * cell.special, cell.value, cell.bits)
+        if cell.special:
+            cell.mask = exotic_mask(head, [child.mask for child in refs])
+        head = bytes((head[0] | cell.mask << 5,)) + head[1:]
+        depth = 1 + max((child.depth for child in refs), default=-1)
+        super().__init__([head], [tuple(range(1, len(refs) + 1))], [depth])
+        self.fill((0,))
+        if max(self.at(0, level)[1] for level in range(MAX_LEVEL)) > MAX_DEPTH:
+            raise BocError(f"pruned branch of a tree deeper than {MAX_DEPTH}")
+
+    def at(self, cell: int, level: int) -> tuple[bytes, int]:
+        """Return the hash and the depth at a level of the cell, 0, or of a child, 1 to 4."""
+        return self._refs[cell - 1].level_hash(level) if cell else super().at(cell, level)
 
 
 class Source:
@@ -138,12 +183,7 @@ def special_cell(value: int, bits: int, refs: tuple[Cell, ...]) -> Cell:
     """Return an exotic cell; raise VmError (cell overflow) if it is not a valid one."""
     made = Cell(value, bits, refs)
     made.special = True
-    try:
-        tree, place = plant(made)
-    except BocError as error:
-        raise VmError(Exit.CELL_OVERFLOW) from error
-    made.mask = tree.level_mask(place)
-    return made
+    return made.check()
 
 
 def plant(root: Cell, tree: CellTree | None = None) -> tuple[CellTree, int]:
@@ -302,6 +342,8 @@ class Builder:
     def cell(self) -> Cell:
         """Return the finished cell; raise VmError if it is too deep."""
         made = Cell(self.value, self.bits, self.refs)
+        if made.mask:
+            return made.check()
         if self.refs and 1 + max(child.depth for child in self.refs) > MAX_DEPTH:
             raise VmError(Exit.CELL_OVERFLOW)
         return made

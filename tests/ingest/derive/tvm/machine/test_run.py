@@ -88,6 +88,12 @@ DICTIONARY = "C8706D72F443C801710172F443C801720172F443"
 LIBRARY = "72C8CB077001CBFF7FCF23"
 """Builds a library cell."""
 
+PRUNED = "77810101C8CB0FCBFFCB0F7FCF23"
+"""Builds a pruned branch of a cell whose depth is on the stack."""
+
+PROOF = "20D76C21D76873C8CB07CBFFCB0FCC7FCF23"
+"""Builds a Merkle proof of a cell."""
+
 CODE = "C8C9D0"
 """Pushes code that does nothing."""
 
@@ -151,12 +157,23 @@ def test_drawn_programs_end_as_in_tonpy(context: Context, count: int) -> None:
         f"78{CODE}DB4000", f"7070{CODE}72DB4100",  # RUNVM: too few arguments, too few results
         f"{DICTIONARY}7001710172F4B7", f"{DICTIONARY}7001720172F4B7",  # SUBDICTURPGET
         f"{LIBRARY}D73A", f"{LIBRARY}D73B",  # XLOAD and XLOADQ of what is missing
+        f"8103FF{PRUNED}C8CCC9C8CCC9", f"810401{PRUNED}",  # too deep with what is pruned
         repeat("30833DF801", 0x7FFF, "00" * 15),  # SETGASLIMIT raises no limit
     ],
 )  # fmt: skip
 def test_corners_of_version_11(context: Context, code: str) -> None:
     """Rules of before versions 13 and 14, which no recorded program shows."""
     assert not differs_from_tonpy(assemble(code), context)
+
+
+@pytest.mark.usefixtures("tvm")
+def test_exotic_cells_need_only_their_children(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hashes at a level, and checks of what ENDXC builds, visit no whole tree."""
+    monkeypatch.setattr("tonlake.ingest.derive.tvm.machine.cell.plant", None)
+    code = assemble(f"75{PRUNED}C8CCC920D76901{PROOF}F900")
+    assert not differs_from_tonpy(code, context)
 
 
 @pytest.mark.parametrize(
