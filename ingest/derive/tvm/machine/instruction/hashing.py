@@ -87,18 +87,22 @@ def _hash_many(number: int, machine: Machine, *, reverse: bool, appends: bool) -
     stack = machine.stack
     at = len(stack) - count
     parts = stack[at:]
+    chunks: list[bytes] = []  # one long number would be copied with each part
     value = total = paid = 0
     for place, part in enumerate(reversed(parts) if reverse else parts):
         bits, read = _read_part(part)
+        value = value << bits | read
+        width = total % 8 + bits
+        chunks.append((value >> width % 8).to_bytes(width // 8, "big"))
+        value &= (1 << width % 8) - 1
         total += bits
         gas = place + 1 + total // 8 // octets_a_gas
         machine.use(gas - paid)
         paid = gas
-        value = value << bits | read
     del stack[at:]
     if total % 8:
         raise VmError(Exit.CELL_UNDERFLOW)
-    digest = function(value.to_bytes(total // 8, "big"))
+    digest = function(b"".join(chunks))
     if appends:
         builder = machine.pop_builder()
         stack.append(builder.store(int.from_bytes(digest, "big"), len(digest) * 8))

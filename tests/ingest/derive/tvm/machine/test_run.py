@@ -5,6 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from tonlake.ingest.derive.tvm.call import (
     TvmNan,
     TvmOpaque,
 )
+from tonlake.ingest.derive.tvm.machine.cell import Builder
 from tonlake.ingest.derive.tvm.machine.code import parse_form
 from tonlake.ingest.derive.tvm.machine.fault import Exit
 from tonlake.ingest.derive.tvm.machine.run import execute, open_bag, replace_version, run_call
@@ -174,6 +176,22 @@ def test_exotic_cells_need_only_their_children(
     monkeypatch.setattr("tonlake.ingest.derive.tvm.machine.cell.plant", None)
     code = assemble(f"75{PRUNED}C8CCC920D76901{PROOF}F900")
     assert not differs_from_tonpy(code, context)
+
+
+def test_parts_to_hash_are_joined_once(context: Context) -> None:
+    """A part that is added meets no more than the bits of the last byte."""
+    widths = []
+
+    class Bits(int):
+        def __ror__(self, before: int) -> int:
+            widths.append(before.bit_length())
+            return before | int(self)
+
+    stack = [*[Builder(Bits(1), 7)] * 800, 800]
+    ended = execute(open_bag(assemble("F90400")), open_bag(make_data()), stack, context, GAS)
+    wanted = sha256(int("0000001" * 800, 2).to_bytes(700, "big")).digest()
+    assert ended.stack == [int.from_bytes(wanted, "big")]
+    assert max(widths) <= 7 + 7
 
 
 @pytest.mark.parametrize(
