@@ -498,7 +498,7 @@ def _count_below(machine: Machine, message: _Message, cell: Cell) -> Measure:
     machine.charge_load(cell)
     skipped = message.extra if machine.version >= _EXTRA_OUTSIDE_SINCE else None
     children = list(cell.refs)
-    if skipped is not None:
+    if skipped in children:  # it is below the library that a library cell stands for
         children.remove(skipped)
     for child in children:
         if not measure.add(child):

@@ -27,6 +27,7 @@ from tonlake.ingest.derive.tvm.call import (
     StackLimits,
     TvmNan,
     TvmOpaque,
+    join_libraries,
 )
 from tonlake.ingest.derive.tvm.machine.cell import Builder
 from tonlake.ingest.derive.tvm.machine.code import parse_form
@@ -237,6 +238,22 @@ def test_messages_to_send(context: Context, message: str) -> None:
     cell = CellBuilder(tree).store_uint(int(message, 2), len(message)).end()
     code = CellBuilder(tree).store_uint(0x8870FB08, 32).store_ref(cell).end()
     assert not differs_from_tonpy(serialize_boc(tree, [code]), context)
+
+
+@pytest.mark.usefixtures("tvm")
+def test_message_in_a_library(context: Context) -> None:
+    """The dictionary of extra currencies is below the library, not below the library cell."""
+    message = f"010000{STANDARD}{0:04b}1{0:08b}{DATES}00"
+    tree = CellTree()
+    currencies = CellBuilder(tree).store_uint(5, 40).end()
+    public = CellBuilder(tree).store_uint(int(message, 2), len(message)).store_ref(currencies).end()
+    reference = CellBuilder(tree).store_uint(2, 8).store_bytes(tree.hash(public)).end(exotic=True)
+    code = CellBuilder(tree).store_uint(0x8870FB08, 32).store_ref(reference).end()
+    call = GetMethodCall(
+        serialize_boc(tree, [code]), make_data(), (0,), context, gas_limit=GAS,
+        libraries=join_libraries({tree.hash(public): serialize_boc(tree, [public])}),
+    )  # fmt: skip
+    assert not ends_differently(call)
 
 
 def test_extra_flags_count(config: bytes) -> None:
