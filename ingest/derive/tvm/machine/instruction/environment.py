@@ -10,7 +10,7 @@ from tonlake.ingest.derive.tvm.machine.code import maker, numbered, step, with_o
 from tonlake.ingest.derive.tvm.machine.dictionary import find_value
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.instruction.shuffle import extend_tuple
-from tonlake.ingest.derive.tvm.machine.state import NAN, Machine, Nan, Step, expect
+from tonlake.ingest.derive.tvm.machine.state import INFINITE_GAS, NAN, Machine, Nan, Step, expect
 
 _NOW, _SEED, _BALANCE, _CONFIG = 3, 6, 7, 9
 _PREVIOUS, _UNPACKED, _MESSAGE = 13, 14, 17
@@ -252,15 +252,34 @@ def _original_forward_fee(machine: Machine) -> None:
     machine.push_int((fee << 16) // ((1 << 16) - first))
 
 
+class _CheapLoads(Machine):
+    """Loads cells for another machine, all of them for at most ``left`` gas."""
+
+    __slots__ = ("left", "machine")
+
+    def __init__(self, machine: Machine, left: int) -> None:
+        self.machine = machine
+        self.left = left
+
+    def load(self, cell: Cell) -> Slice:
+        """Load a cell for no more gas than is left."""
+        gas, self.machine.gas = self.machine.gas, INFINITE_GAS
+        try:
+            return self.machine.load(cell)
+        finally:
+            spent = min(INFINITE_GAS - self.machine.gas, self.left)
+            self.left -= spent
+            self.machine.gas = gas
+            self.machine.use(spent)
+
+
 @step("GETEXTRABALANCE")
 def _extra_balance(machine: Machine) -> None:
     number = machine.pop_range((1 << 32) - 1)
     root = expect(_index(get_parameter(machine, _BALANCE), 1), Cell, NoneType)
-    before = machine.gas
-    found = find_value(machine, root, number, 32)
     machine.free_extra -= 1
-    if machine.free_extra >= 0:  # the first five cost at most 200 besides
-        machine.gas = max(machine.gas, before - 200)
+    is_cheap = machine.free_extra >= 0  # the first five
+    found = find_value(_CheapLoads(machine, 200) if is_cheap else machine, root, number, 32)
     if found is None:
         machine.stack.append(0)
         return

@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pytest
 
@@ -254,6 +255,15 @@ def test_message_in_a_library(context: Context) -> None:
         libraries=join_libraries({tree.hash(public): serialize_boc(tree, [public])}),
     )  # fmt: skip
     assert not ends_differently(call)
+
+
+@pytest.mark.usefixtures("tvm")
+@pytest.mark.parametrize("gas", [265, 300])
+def test_cheap_look_up_of_a_currency(context: Context, gas: int) -> None:
+    """GETEXTRABALANCE needs no more gas in between than it costs in the end: 267 with the rest."""
+    rich = msgspec.structs.replace(context, currencies={7 * each: each for each in range(1, 200)})
+    code = assemble("3077F880")
+    assert not ends_differently(GetMethodCall(code, make_data(), (0,), rich, gas_limit=gas))
 
 
 def test_extra_flags_count(config: bytes) -> None:
