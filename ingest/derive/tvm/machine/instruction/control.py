@@ -238,12 +238,9 @@ def _pop_count(machine: Machine) -> int:
 
 def _after(machine: Machine, code: Slice, *, ends: bool, breaks: bool) -> Continuation:
     """Return what follows a loop: c0 if the loop takes the rest of the code."""
-    if not ends:
-        found: Continuation = machine.take_code(code, 1)
-    else:
-        found = machine.c[0]
+    found: Continuation = machine.c[0] if ends else machine.take_code(code, 1)
     if breaks:  # it is the alternative return, too: ``c1_envelope``
-        machine.c[1] = found = found.saving({1: machine.c[1]})
+        machine.c[1] = found = found.saving({0: machine.c[0], 1: machine.c[1]})
     return found
 
 
