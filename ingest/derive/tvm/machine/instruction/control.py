@@ -352,7 +352,7 @@ _NO_METHODS = 11
 _SAME_C3, _PUSH_ZERO, _DATA, _GAS, _C7, _ACTIONS, _HARD_GAS, _ISOLATED, _COUNTED = (
     1 << bit for bit in range(9)
 )
-_MAX_STACK = (1 << 30) - 1
+_MAX_RETURNED = 1 << 30
 
 
 class _Child:
@@ -370,7 +370,7 @@ class _Child:
         hard = max(hard, limit) if flags & _HARD_GAS else limit
         c7 = machine.pop_tuple() if flags & _C7 else ()
         data = machine.pop_cell() if flags & _DATA else EMPTY_CELL
-        self.count = machine.pop_range(_MAX_STACK) if flags & _COUNTED else -1
+        self.count = machine.pop_range(_MAX_RETURNED) if flags & _COUNTED else -1
         program = machine.pop_slice()
         size = machine.pop_range(len(machine.stack) - 1)
         values = take_top(machine, size)

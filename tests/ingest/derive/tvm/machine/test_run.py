@@ -162,6 +162,7 @@ def test_drawn_programs_end_as_in_tonpy(context: Context, count: int) -> None:
         f"{DICTIONARY}7001710172F4B7", f"{DICTIONARY}7001720172F4B7",  # SUBDICTURPGET
         f"{LIBRARY}D73A", f"{LIBRARY}D73B",  # XLOAD and XLOADQ of what is missing
         f"8103FF{PRUNED}C8CCC9C8CCC9", f"810401{PRUNED}",  # too deep with what is pruned
+        f"70{CODE}831DDB4100",  # RUNVM: a count of results of 2^30
         "2075E317F2F492D920ED80F2C83A01",  # REPEATENDBRK saves c0 in c1
         repeat("30833DF801", 0x7FFF, "00" * 15),  # SETGASLIMIT raises no limit
     ],
