@@ -41,7 +41,6 @@ VERSION = 15
 
 _CODES_KEPT = 256
 _PAIR = 2
-_LIBRARY_BITS = 256
 
 
 class Ended(NamedTuple):
@@ -118,7 +117,7 @@ def _open_libraries(boc: bytes) -> Callable[[bytes], Cell | None]:
     source = Source(tree)
 
     def find(wanted: bytes) -> Cell | None:
-        leaf = find_leaf(tree, tree.roots[0], int.from_bytes(wanted, "big"), _LIBRARY_BITS)
+        leaf = find_leaf(tree, tree.roots[0], int.from_bytes(wanted, "big"), _HASH_BITS)
         return None if leaf is None else source.cell(leaf.load_ref())
 
     return find
@@ -224,14 +223,14 @@ class _Exporter:
 
 
 MAGIC = 0x076EF1EA
-_STORAGE_PRICES = 18
+_STORAGE_PRICES, _PRECOMPILED = 18, 45
 _UNPACKED_PARAMS = (19, 20, 21, 24, 25, 43)
 """global_id, gas prices, forward prices (masterchain before workchains), size limits."""
 
 _CODE_SINCE, _UNPACKED_SINCE, _MESSAGE_SINCE = 4, 6, 11
 _CURRENCY_BITS, _AMOUNT_LENGTH_BITS = 32, 5  # HashmapE 32 (VarUInteger 32)
 _ADDR_STD = 0b100  # addr_std$10 without anycast
-_PARAM_BITS = 32
+_PARAM_BITS, _HASH_BITS, _TAG_BITS, _GAS_BITS = 32, 256, 8, 64
 _CONFIGS_KEPT = 8
 _NO_ADDRESS = Builder(0, 2).cell().slice()
 
@@ -246,6 +245,7 @@ class Config:
         self.cell = self._source.cell(self._root)
         self._params: tuple[Slice | None, ...] | None = None
         self._prices: list[tuple[int, Slice]] | None = None
+        self._precompiled: dict[int, int] | None = None
 
     def find(self, number: int) -> Cell | None:
         """Return a parameter; None if it is not set."""
@@ -271,6 +271,14 @@ class Config:
         held = [price for since, price in self._prices if since <= now]
         return (held[-1] if held else None, *self._params)
 
+    def find_precompiled_gas(self, code: Cell | None) -> int | None:
+        """Return the gas that a precompiled contract uses; None for any other code."""
+        if self._precompiled is None:
+            self._precompiled = self._list_precompiled()
+        if not self._precompiled or code is None:  # most networks have none: no code is hashed
+            return None
+        return self._precompiled.get(int.from_bytes(code.hash, "big"))
+
     def _list_prices(self) -> list[tuple[int, Slice]]:
         """Return storage prices by the time since which they hold (Hashmap 32 StoragePrices)."""
         cell = self.find(_STORAGE_PRICES)
@@ -279,6 +287,17 @@ class Config:
             return []
         found = iter_hashmap(*place, _PARAM_BITS)
         return [(since, take_slice(self._source, start)) for since, start in found]
+
+    def _list_precompiled(self) -> dict[int, int]:
+        """Return gas_usage by code hash (PrecompiledContractsConfig)."""
+        cell = self.find(_PRECOMPILED)
+        place = None if cell is None else cell.origin
+        if place is None:
+            return {}
+        tree = place[0]
+        root = tree.slice(place[1]).skip(_TAG_BITS).load_maybe_ref()
+        found = () if root is None else iter_hashmap(tree, root, _HASH_BITS)
+        return {code: start.skip(_TAG_BITS).load_uint(_GAS_BITS) for code, start in found}
 
 
 @lru_cache(_CONFIGS_KEPT)
@@ -324,7 +343,7 @@ def build_info(context: Context, code: Cell | None) -> tuple[Any, ...]:
         info += [code, (0, None), 0, previous]
     if version >= _UNPACKED_SINCE:
         # unpacked_config_tuple, due_payment, precompiled_gas_usage
-        info += [config.unpack(context.now), 0, None]
+        info += [config.unpack(context.now), 0, config.find_precompiled_gas(code)]
     if version >= _MESSAGE_SINCE:
         # bounce, bounced, src, fwd_fee, created_lt, created_at, original and remaining value,
         # currencies, state_init

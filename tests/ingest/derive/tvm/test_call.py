@@ -59,6 +59,24 @@ def build_c7(context: Context) -> tuple[Any, ...]:
     return export_stack(build_info(context, open_bag(CODE)), limits)
 
 
+def test_gas_of_a_precompiled_contract() -> None:
+    """Gas usage of the code in ConfigParam 45, for which other codes have none."""
+    context = make_context(11)
+    assert build_c7(context)[16] is None
+    tree = CellTree()
+    root = build_hashmap(
+        tree,
+        [(int.from_bytes(open_bag(CODE).hash, "big"), 12345)],
+        256,
+        lambda node, gas: node.store_uint(0xB0, 8).store_uint(gas, 64),
+    )
+    listed = CellBuilder(tree).store_uint(0xC0, 8).store_maybe_ref(root).end()
+    config = join_params({45: serialize_boc(tree, [listed])})
+    context = msgspec.structs.replace(context, config=config)
+    assert build_c7(context)[16] == 12345
+    assert build_info(context, open_bag(assemble("76")))[16] is None
+
+
 @pytest.mark.parametrize(
     ("version", "count"), [(None, 10), (3, 10), (4, 14), (5, 14), (6, 17), (9, 17), (11, 18)]
 )
