@@ -95,14 +95,6 @@ class Cell:
         tree, place = self._origin.tree, self._place
         return tree.hash(place, level), tree.depth(place, level)
 
-    def check(self) -> Cell:
-        """Return a built cell; raise VmError (cell overflow) if it is not valid at all levels."""
-        try:
-            self.digests  # noqa: B018 - computes and checks them
-        except BocError as error:
-            raise VmError(Exit.CELL_OVERFLOW) from error
-        return self
-
     @property
     def level(self) -> int:
         """The level: that of the highest pruned branch below, 0 to 3."""
@@ -177,13 +169,6 @@ class Source:
             cell.value, cell.bits = tree.bits(place)
         cell.mask = tree.level_mask(place)
         cell.refs = tuple(map(self.cell, tree.links[place]))
-
-
-def special_cell(value: int, bits: int, refs: tuple[Cell, ...]) -> Cell:
-    """Return an exotic cell; raise VmError (cell overflow) if it is not a valid one."""
-    made = Cell(value, bits, refs)
-    made.special = True
-    return made.check()
 
 
 def plant(root: Cell, tree: CellTree | None = None) -> tuple[CellTree, int]:
@@ -339,12 +324,16 @@ class Builder:
         """Return the builder with a slice appended."""
         return self.store(part.uint(), part.end - part.start, part.refs)
 
-    def cell(self) -> Cell:
-        """Return the finished cell; raise VmError if it is too deep."""
+    def cell(self, *, special: bool = False) -> Cell:
+        """Return the finished cell; raise VmError (cell overflow) if it is too deep or invalid."""
         made = Cell(self.value, self.bits, self.refs)
-        if made.mask:
-            return made.check()
-        if self.refs and 1 + max(child.depth for child in self.refs) > MAX_DEPTH:
+        if special or made.mask:
+            made.special = special
+            try:
+                made.digests  # noqa: B018 - computes and checks them
+            except BocError as error:
+                raise VmError(Exit.CELL_OVERFLOW) from error
+        elif self.refs and 1 + max(child.depth for child in self.refs) > MAX_DEPTH:
             raise VmError(Exit.CELL_OVERFLOW)
         return made
 

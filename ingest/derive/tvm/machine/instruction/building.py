@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from tonlake.ingest.decode.cell.build import MAX_BITS, MAX_REFS
-from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell, special_cell
+from tonlake.ingest.derive.tvm.machine.cell import Builder, Cell
 from tonlake.ingest.derive.tvm.machine.code import QUIET, SIGNED, maker, numbered, step
 from tonlake.ingest.derive.tvm.machine.dictionary import Content, read_content
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
@@ -25,10 +25,7 @@ def _end_special(machine: Machine) -> None:
     special = machine.pop_bool()
     builder = machine.pop_builder()
     machine.use(CREATE_GAS)
-    if special:
-        machine.stack.append(special_cell(builder.value, builder.bits, builder.refs))
-    else:
-        machine.stack.append(builder.cell())
+    machine.stack.append(builder.cell(special=special))
 
 
 _REVERSE = {"": False, "R": True}
