@@ -171,12 +171,12 @@ class Source:
         cell.refs = tuple(map(self.cell, tree.links[place]))
 
 
-def plant(root: Cell, tree: CellTree | None = None) -> tuple[CellTree, int]:
-    """Append a cell and all below it to a tree (a new one by default); return its index there.
+def plant(root: Cell) -> tuple[CellTree, int]:
+    """Return a tree of a cell and all below it, and the cell's index there.
 
     Equal cells become one. Raises BocError for an invalid exotic cell.
     """
-    tree = CellTree() if tree is None else tree
+    tree = CellTree()
     planted: dict[int, int] = {}
     by_content: dict[tuple[bytes, tuple[int, ...]], int] = {}
     todo = [root]
