@@ -268,12 +268,12 @@ def _plan(lake_dir: Path, known: Position, state: LogState) -> list[_Version]:
         number = known.versions.get(name, -1)
         gone, more = removed[name], added[name]
         try:
-            if number >= 0 and (lake_dir / _name(name, number + 1)).exists():
+            while number >= 0 and (lake_dir / _name(name, number + 1)).exists():
                 number += 1  # a publication was killed after this version
                 after = _read_actions(lake_dir, name, number)[0]["commitInfo"]["tonlakeCommit"]
                 rest = _group_changes(each for each in commits if each.number > after)
                 gone, more = rest[0][name], rest[1][name]
-        except (LakeCorrupt, KeyError):
+        except (LakeCorrupt, LookupError, TypeError):
             number = -1
         if number < 0 or not (lake_dir / _name(name, number)).exists():
             shutil.rmtree(lake_dir / name / FOLDER, ignore_errors=True)

@@ -241,6 +241,23 @@ def test_a_full_disk_stops_a_publication_between_versions(published: Path) -> No
     assert list_versions(published, "messages") == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("damage", [None, b"", b"1\n", b"{}\n"])
+def test_versions_without_a_position_stay(published: Path, damage: bytes | None) -> None:
+    """Two publications die before their position; versions that stand never change, if sound."""
+    folder = published / "blocks" / FOLDER
+    for first in (31, 41):
+        commit_rows(published, first, first + 9, tables=FEW)
+        assert run_killed(lambda: publish_now(published), f"delta.created:{len(FEW) + 1}")
+    before = file_bytes(folder)
+    if damage is not None:
+        (folder / f"{4:020}.json").write_bytes(damage)
+    commit_rows(published, 51, 60, tables=FEW)
+    publish_now(published)
+    assert list_versions(published, "blocks") == ([*range(6)] if damage is None else [0])
+    assert damage is not None or before.items() <= file_bytes(folder).items()
+    check(published, versions="all")
+
+
 def test_files_that_a_version_lists_are_not_swept(published: Path) -> None:
     with mock.patch.object(compact, "publish"):
         compact_lake(published, SETTINGS)
