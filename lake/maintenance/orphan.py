@@ -50,7 +50,7 @@ def list_orphans(lake_dir: Path, state: LogState) -> list[Path]:
     temporary = (
         path
         for pattern in (
-            *(LOG_FOLDER, SEGMENT_FOLDER, f"{PACK_FOLDER}/day=*"),
+            *(".", LOG_FOLDER, SEGMENT_FOLDER, f"{PACK_FOLDER}/day=*"),
             *(f"{name}/{folder}" for name in TABLES for folder in ("day=*", FOLDER)),
         )
         for path in lake_dir.glob(f"{pattern}/{TEMPORARY_PREFIX}*")

@@ -25,6 +25,7 @@ LEFT = [
     "blocks/day=2024-01-02/.tmp-1-aa",
     "messages/day=2024-01-30/7-8-00.parquet",
     "_log/.tmp-2-bb",
+    ".tmp-3-_follow.json",
 ]
 KEPT = ["views.sql", "catalog.duckdb", "notes/day=2024-01-01/mine.parquet", "blocks/readme.txt"]
 
