@@ -331,7 +331,7 @@ class Puller:
                 state, waiting = state.add(*waiting), []
         if origin == reached.origin:
             start = None if self._is_current else self._log.find_start(state)
-            self._is_current = True
+            self._is_current = start is None
             if start is None:
                 return reached
             self._stage(start.entry)
@@ -341,7 +341,9 @@ class Puller:
         paths = Counter(file.path for file in (*state.files, *state.segments))
         if paths and max(paths.values()) > 1:
             raise SourceRefused(max(paths, key=paths.__getitem__), "the log adds it twice")
-        return _Reached(state, origin, start)
+        after = _Reached(state, origin, start)
+        # A log that was shortened meanwhile has the rest after its new start.
+        return after if state.number >= self._copy.newest else self._read_on(after)
 
     def _stage(self, entry: Copied) -> None:
         path = self._copy.locate(entry.commit.number)

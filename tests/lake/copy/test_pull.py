@@ -561,12 +561,17 @@ def test_a_sweep_does_not_disturb(lake: Path, copy: Path) -> None:
     check_same(lake, copy)
 
 
-def shorten(lake: Path) -> None:
-    """Add days to a lake, and let its log begin at commit 6."""
+def lengthen(lake: Path) -> None:
+    """Add days to a lake."""
     with mock.patch.object(commit, "CHECKPOINT_COMMITS", 2):
-        for at in range(len(list_log(lake)[0]) + 1, 11):
+        for at in range(list_log(lake)[0][-1] + 1, 11):
             commit_rows(lake, 30 + at, 30 + at, rows=3)
         compact_lake(lake, SETTINGS)
+
+
+def shorten(lake: Path) -> None:
+    """Add days to a lake, and let its log begin at commit 6."""
+    lengthen(lake)
     sweep_orphans(lake, LakeSettings(orphan_grace_s=0, log_entries=4, log_age_s=0))
     assert list_log(lake)[0][0] == 6
 
@@ -617,6 +622,33 @@ def test_a_copy_killed_while_its_log_is_shortened(lake: Path, copy: Path, point:
     copy_lake(lake, copy)
     assert read_state(copy) == read_state(lake)
     assert list_log(copy)[0] == list_log(lake)[0]
+    assert verify_lake(copy).damage == []
+
+
+@pytest.mark.parametrize("selection", [Selection()])
+@pytest.mark.parametrize("is_read", [False, True])
+def test_a_log_shortened_since_a_copy_was_killed(
+    lake: Path, copy: Path, selection: Selection, *, is_read: bool
+) -> None:
+    """The source removes entries that the copy lacks, before it is read again, or meanwhile."""
+    copy_lake(lake, copy, selection)
+    lengthen(lake)
+    assert run_killed(lambda: copy_lake(lake, copy, selection), "pull.filled")
+    idle = LogReader(copy)
+    before = idle.read()
+    if is_read:
+        with mock.patch.object(pulling, "reach", side_effect=lambda _point: shorten(lake)):
+            copy_lake(lake, copy, selection)
+    else:
+        shorten(lake)
+        copy_lake(lake, copy, selection)
+    assert list_log(lake)[0][0] == 6
+    assert idle.read() == read_state(copy) == before
+    commit_rows(lake, 60, 60, rows=3, day="2024-01-17")
+    assert copy_lake(lake, copy).commits == 1
+    state, expected = read_state(copy), read_state(lake)
+    assert set(state.files) == {file for file in expected.files if selection.has(file.path)}
+    assert idle.read() == state
     assert verify_lake(copy).damage == []
 
 
