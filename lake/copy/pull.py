@@ -179,6 +179,16 @@ class _Copy:
         if is_filling and self.locate(self.newest).read_bytes() != self.storage.read(newest):
             raise SourceRefused(newest, ANOTHER)
 
+    def read_newest(self) -> Start:
+        """Return the newest entry as a start of the log: an interrupted process left its state."""
+        folder, number = self.folder, self.newest
+        if not self.storage.is_local:
+            fetch_log(self.storage, list_log_names(self.storage), number, folder)
+        commit, digest = read_commit(folder, number)
+        data = (folder / LOG_FOLDER / entry_name(number)).read_bytes()
+        entry = Copied(commit, digest, data, commit.source.get(ORIGIN, digest))
+        return Start(read_state(folder, number), entry)
+
     def adopt(self, after: _Reached) -> None:
         """Make the staged entries part of the log, all at once for every reader.
 
@@ -334,6 +344,10 @@ class Puller:
             self._is_current = start is None
             if start is None:
                 return reached
+            if self._selection != WHOLE and start.state.number <= self._copy.newest:
+                # Without the entries before, the part of these would get another digest.
+                start = self._copy.read_newest()
+                self._log.check_newest(start.state.number, start.entry.origin)
             self._stage(start.entry)
             return self._read_on(_Reached(start.state, start.entry.origin, start))
         self._is_current = False

@@ -625,7 +625,7 @@ def test_a_copy_killed_while_its_log_is_shortened(lake: Path, copy: Path, point:
     assert verify_lake(copy).damage == []
 
 
-@pytest.mark.parametrize("selection", [Selection()])
+@pytest.mark.parametrize("selection", [Selection(), Selection(tables=FEW), SECOND_DAY])
 @pytest.mark.parametrize("is_read", [False, True])
 def test_a_log_shortened_since_a_copy_was_killed(
     lake: Path, copy: Path, selection: Selection, *, is_read: bool
