@@ -1,4 +1,5 @@
--- The blocks of some masterchain blocks, from the rows of several days.
+-- The blocks of some masterchain blocks, from the rows of several days, and those just before and
+-- after: a block that is missing at midnight is only noticed at the next one of its shard.
 create or replace table blocks as
 select
     workchain,
@@ -31,4 +32,4 @@ select
     hash_of(created_by) as created_by,
     tx_count
 from incoming
-where mc_block_seqno between $first and $last
+where mc_block_seqno between $first and $last or gen_utime between $start and $end

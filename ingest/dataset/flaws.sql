@@ -1,8 +1,80 @@
 reset disabled_optimizers;  -- the number of rows is known now
 
 -- What the loaded rows of a masterchain block lack: its block is then left out.
+with shard_blocks as (
+    select
+        workchain,
+        shard,
+        seqno,
+        mc_seqno,
+        after_merge,
+        cast(shard as hugeint) & 18446744073709551615 as place
+    from blocks
+    where workchain <> -1 and seqno between 1 and 4294967295
+),
+-- Blocks that do not follow one of the same shard, and the shards that may have the one before.
+firsts as (
+    select
+        *,
+        place & -place as bit,
+        [place - bit // 2, place + bit // 2] as children,
+        unnest(
+            if(after_merge, children, list_concat([place, (place - bit) | 2 * bit], children))
+        ) as parent
+    from shard_blocks
+    anti join shard_blocks as before on
+        shard_blocks.workchain = before.workchain
+        and shard_blocks.place = before.place
+        and shard_blocks.seqno = before.seqno + 1
+    where seqno > 1
+),
+follows as (
+    select
+        firsts.workchain,
+        firsts.shard,
+        firsts.seqno,
+        firsts.mc_seqno,
+        -- Blocks before the first row are unknown; from masterchain block 1 on there are none.
+        case
+            when count(before.seqno) < 2 and firsts.after_merge then null
+            else coalesce(max(before.seqno), if($first = 1, 0, null))
+        end as last_seqno,
+        case
+            when firsts.after_merge then min(before.mc_seqno)
+            else coalesce(arg_max(before.mc_seqno, before.seqno), 1)
+        end as last_mc_seqno
+    from firsts
+    asof left join shard_blocks as before on
+        firsts.workchain = before.workchain
+        and firsts.parent = before.place
+        and firsts.seqno > before.seqno
+    group by
+        firsts.workchain, firsts.shard, firsts.seqno, firsts.mc_seqno, firsts.after_merge
+),
+-- Of the gaps that begin up to a masterchain block, the one that ends last.
+gaps as (
+    select
+        last_mc_seqno,
+        max(mc_seqno) over (order by last_mc_seqno) as mc_seqno,
+        arg_max(struct_pack(workchain, shard, last_seqno, seqno), mc_seqno)
+            over (order by last_mc_seqno) as named
+    from follows
+    where last_seqno <> seqno - 1
+)
 select mc_seqno, min(reason) as reason
 from (
+    -- Missing blocks may be of any masterchain block from that of the one before on: some have two
+    -- of a shard.
+    select
+        heads.mc_seqno,
+        format(
+            'shard ({},{}) lacks the blocks between {} and {}',
+            named.workchain, named.shard, named.last_seqno, named.seqno
+        ) as reason
+    from blocks as heads
+    asof join gaps on heads.mc_seqno >= gaps.last_mc_seqno
+    where heads.workchain = -1 and heads.mc_seqno <= gaps.mc_seqno
+    union all
     select
         mc_seqno,
         format(
@@ -94,6 +166,8 @@ from (
     from account_states
     where account_status is null
 )
-where reason is not null  -- a row without a hash has a reason of its own
+where
+    reason is not null  -- a row without a hash has a reason of its own
+    and mc_seqno between $first and $last
 group by mc_seqno
 order by mc_seqno

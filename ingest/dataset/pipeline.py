@@ -319,7 +319,8 @@ class Day:
         if self._chunk or self.span is None:
             return
         start, end = self._times[0] - SLACK_S, self._times[1] + SLACK_S
-        bounds = {"first": self.span.first, "last": self.span.last, "start": start, "end": end}
+        span = {"first": self.span.first, "last": self.span.last}
+        bounds = span | {"start": start, "end": end}
         days = [self._day + timedelta(days) for days in (-1, 0, 1)]
         for table in FORM:
             # The zero state is older than the first block, by any time.
@@ -329,7 +330,7 @@ class Day:
             used = {name: value for name, value in bounds.items() if f"${name}" in statement}
             self._run(table, statement, used)
             self._run(table, _read_statement(f"duplicates/{table}"))
-        self._flaws = dict(self._run("flaws", _read_statement("flaws")).fetchall())
+        self._flaws = dict(self._run("flaws", _read_statement("flaws"), span).fetchall())
         count = self._connection.table("transactions").shape[0]
         self._chunk = min(_CHUNK, 1 + len(self.heads) * _CHUNK_TRANSACTIONS // (1 + count))
 
