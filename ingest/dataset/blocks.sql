@@ -20,7 +20,7 @@ select
     flags,
     vert_seqno,
     gen_utime,
-    make_timestamp(gen_utime * 1000000) as time,
+    try(make_timestamp(gen_utime * 1000000)) as time,
     start_lt,
     end_lt,
     validator_list_hash_short,

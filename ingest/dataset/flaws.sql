@@ -1,6 +1,7 @@
 reset disabled_optimizers;  -- the number of rows is known now
 
 -- What the loaded rows of a masterchain block lack: its block is then left out.
+create or replace table flaws as
 with shard_blocks as (
     select
         workchain,
@@ -100,31 +101,84 @@ from (
     union all
     select
         mc_seqno,
-        format('a transaction at lt {} lacks its account or a hash', lt)
+        concat('a transaction at lt ', lt, ' lacks a value or has a wrong one')
     from transactions
     where
         workchain is null
         or account is null
+        or lt is null
         or hash is null
+        or now is null
+        or time is null
         or prev_trans_hash is null
+        or prev_trans_lt is null
+        or orig_status is null
+        or end_status is null
+        or total_fees is null
         or account_state_hash_before is null
         or account_state_hash_after is null
+        or descr is null
+        or compute_mode not between -128 and 127
+        or least(
+            compute_exit_code, compute_exit_arg, action_result_code, action_result_arg,
+            action_tot_actions, action_spec_actions, action_skipped_actions, action_msgs_created,
+            split_info_cur_shard_pfx_len, split_info_acc_split_depth
+        ) < -2147483648
+        or greatest(
+            compute_exit_code, compute_exit_arg, action_result_code, action_result_arg,
+            action_tot_actions, action_spec_actions, action_skipped_actions, action_msgs_created,
+            split_info_cur_shard_pfx_len, split_info_acc_split_depth
+        ) > 2147483647
     union all
     select
         mc_seqno,
-        format('a message of transaction {} lacks an address or a hash', lower(hex(tx_hash)))
+        format(
+            'a message of transaction {} lacks a value or has a wrong one', lower(hex(tx_hash))
+        )
     from messages
     where
-        msg_hash is null
+        coalesce(direction not in ('in', 'out'), true)
+        or msg_hash is null
         or body_hash is null
+        or opcode not between -2147483648 and 2147483647
         or (kind <> 'ext_in' and (source_workchain is null or source is null))
         or (kind <> 'ext_out' and (destination_workchain is null or destination is null))
     union all
     select
         mc_seqno,
-        format('block ({},{},{}) lacks a hash', workchain, shard, seqno)
+        concat(
+            'block (', workchain, ',', shard, ',', seqno, ') lacks a value or has a wrong one'
+        )
     from blocks
-    where root_hash is null or file_hash is null or rand_seed is null or created_by is null
+    where
+        coalesce(workchain not between -2147483648 and 2147483647, true)
+        or shard is null
+        or seqno is null
+        or root_hash is null
+        or file_hash is null
+        or coalesce(global_id not between -2147483648 and 2147483647, true)
+        or version is null
+        or after_merge is null
+        or before_split is null
+        or after_split is null
+        or want_split is null
+        or want_merge is null
+        or key_block is null
+        or vert_seqno_incr is null
+        or coalesce(flags not between -2147483648 and 2147483647, true)
+        or vert_seqno is null
+        or gen_utime is null
+        or time is null
+        or start_lt is null
+        or end_lt is null
+        or coalesce(validator_list_hash_short not between -2147483648 and 2147483647, true)
+        or gen_catchain_seqno is null
+        or min_ref_mc_seqno is null
+        or prev_key_block_seqno is null
+        or master_ref_seqno is null
+        or rand_seed is null
+        or created_by is null
+        or tx_count is null
     union all
     select
         transactions.mc_seqno,
@@ -147,8 +201,8 @@ from (
             transactions.hash,
             transactions.descr,
             -- A failed action phase sends nothing, whatever it created.
-            if(transactions.action_success, transactions.action_msgs_created, 0)
-            + if(transactions.bounce = 'ok', 1, 0) as expected,
+            if(transactions.action_success, coalesce(transactions.action_msgs_created, 0), 0)
+            + cast(if(transactions.bounce = 'ok', 1, 0) as hugeint) as expected,
             count(*) filter (messages.direction = 'in') as in_count,
             count(*) filter (messages.direction = 'out') as out_count
         from transactions
@@ -165,9 +219,22 @@ from (
         )
     from account_states
     where account_status is null
+    union all
+    select
+        greatest(mc_seqno, 1),
+        concat('account ', workchain, ':', lower(hex(account)), ' lacks a value or has a wrong one')
+    from account_states
+    where
+        workchain is null
+        or account is null
+        or utime is null
+        or hash is null
+        or account_status is null
+        or balance is null
+        or last_trans_lt is null
+        or last_trans_hash is null
 )
 where
-    reason is not null  -- a row without a hash has a reason of its own
+    reason is not null  -- a row without a value has a reason of its own
     and mc_seqno between $first and $last
 group by mc_seqno
-order by mc_seqno

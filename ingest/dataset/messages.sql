@@ -47,7 +47,10 @@ select
     ends.bounce,
     ends.bounced,
     ends.import_fee,
-    ends.opcode,
+    -- The form may have them unsigned.
+    if(
+        ends.opcode between 2147483648 and 4294967295, ends.opcode - 4294967296, ends.opcode
+    ) as opcode,
     ends.body_hash,
     ends.body_boc as body,
     ends.init_state_hash,

@@ -330,7 +330,8 @@ class Day:
             used = {name: value for name, value in bounds.items() if f"${name}" in statement}
             self._run(table, statement, used)
             self._run(table, _read_statement(f"duplicates/{table}"))
-        self._flaws = dict(self._run("flaws", _read_statement("flaws"), span).fetchall())
+        self._run("flaws", _read_statement("flaws"), span)
+        self._flaws = dict(self._connection.table("flaws").fetchall())
         count = self._connection.table("transactions").shape[0]
         self._chunk = min(_CHUNK, 1 + len(self.heads) * _CHUNK_TRANSACTIONS // (1 + count))
 
@@ -355,7 +356,7 @@ class Day:
                 f"{self._day}, {table}: [lake] duckdb_memory_mib = {limit} is too little: raise it"
                 f" ({error})"
             ) from error
-        except (duckdb.ConversionException, duckdb.InvalidInputException) as error:
+        except (duckdb.DataError, duckdb.InvalidInputException) as error:
             named = SourceError(f"{self._dataset.name}, {self._day}: {error}")
             raise self._dataset.failure or named from error
 

@@ -9,7 +9,7 @@ select
     block_seqno,
     mc_block_seqno as mc_seqno,
     now,
-    make_timestamp(now * 1000000) as time,
+    try(make_timestamp(now * 1000000)) as time,
     hash_of(prev_trans_hash) as prev_trans_hash,
     prev_trans_lt,
     orig_status,

@@ -1,4 +1,6 @@
 create or replace table part.transactions as
 select *
 from transactions
-where mc_seqno between $first and $last
+where
+    mc_seqno between $first and $last
+    and mc_seqno not in (select mc_seqno from flaws)

@@ -319,25 +319,38 @@ def spoil_data(copy: dict[str, list[Row]], block: int) -> None:
         row["data_boc"] = row["code_boc"]
 
 
-def break_hash(copy: dict[str, list[Row]], block: int) -> None:
-    find_message(copy, block)["msg_hash"] = "AAAA"
+def put(table: str, name: str, value: Any) -> Any:
+    """Return a change of a value of the first row of a block."""
+
+    def change(copy: dict[str, list[Row]], block: int) -> None:
+        if table == "messages":
+            find_message(copy, block)[name] = value
+        elif table == "account_states":
+            list_states(copy, block)[0][name] = value
+        else:
+            next(row for row in copy[table] if at_block(row, block))[name] = value
+
+    return change
 
 
-def break_account(copy: dict[str, list[Row]], block: int) -> None:
-    next(row for row in copy["transactions"] if at_block(row, block))["account"] = "!!!"
-
+WRONG = "lacks a value or has a wrong one"
 
 FLAWS = {
     103: (drop_without_trace, "lacks the blocks between 95 and 97"),
-    112: (break_account, "lacks its account or a hash"),
+    112: (put("transactions", "account", "!!!"), WRONG),
+    113: (put("blocks", "global_id", None), WRONG),
     114: (drop_transaction, "transactions, and there are"),
+    115: (put("messages", "opcode", 1 << 32), WRONG),
     116: (drop_message, "in messages and"),
     121: (drop_block, "BlockNeverHad: the data set has no masterchain block"),
+    123: (put("transactions", "compute_exit_code", -1 << 40), WRONG),
     125: (drop_shard_block, "lacks the blocks between 109 and 111"),
+    128: (put("account_states", "balance", None), WRONG),
     129: (spoil_body, "its body has the hash"),
     132: (break_body, "its body is not a bag of cells"),
     134: (drop_states, "has no state"),
-    136: (break_hash, "lacks an address or a hash"),
+    136: (put("messages", "msg_hash", "AAAA"), WRONG),
+    137: (put("messages", "direction", None), WRONG),
     138: (spoil_data, "its data has the hash"),
 }
 """By block: changes, and what is said of the hole."""
@@ -361,6 +374,17 @@ def test_a_flaw_is_a_hole_until_it_is_mended(
     assert read_state(lake).ranges == (FEW,)
     for table in ("transactions", "messages", "account_states", "traces", "wallets", "actions"):
         assert index_rows(lake, table) == index_rows(few_imported, table)
+
+
+def test_a_time_that_is_none_is_a_flaw(few_days: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(few_days, tmp_path / "copy")
+    (path,) = (copy / "transactions").glob("*/*.parquet")
+    rows = pq.ParquetFile(path).read()
+    times = pa.array([1 << 62, *rows["now"].to_pylist()[1:]])
+    rewrite(path, lambda rows: rows.set_column(rows.column_names.index("now"), "now", times))
+    holes = list_holes(bring(copy, tmp_path / "lake"))
+    assert [*holes] == [rows["mc_block_seqno"][0].as_py()]
+    assert WRONG in str(holes)
 
 
 def test_actions_are_the_same_after_a_hole(
@@ -407,9 +431,13 @@ ENCODINGS: dict[str, tuple[pa.DataType | None, ...]] = {
 
 
 def test_other_encodings_have_the_same_values(
-    few_days: Path, few_imported: Path, tmp_path: Path
+    few: dict[str, list[Row]], few_imported: Path, tmp_path: Path
 ) -> None:
-    copy = shutil.copytree(few_days, tmp_path / "copy")
+    def unsign(copy: dict[str, list[Row]]) -> None:
+        for row in copy["messages"]:
+            row["opcode"] = row["opcode"] and row["opcode"] % (1 << 32)
+
+    copy = write_changed(few, tmp_path / "copy", unsign)
 
     def encode(rows: pa.Table, form: dict[str, str]) -> pa.Table:
         for at, (name, kind) in enumerate(form.items()):
