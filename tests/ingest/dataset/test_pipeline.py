@@ -349,7 +349,8 @@ FLAWS = {
     129: (spoil_body, "its body has the hash"),
     132: (break_body, "its body is not a bag of cells"),
     134: (drop_states, "has no state"),
-    136: (put("messages", "msg_hash", "AAAA"), WRONG),
+    135: (put("transactions", "account", f"0:{'0' * 31}:{'0' * 32}"), WRONG),
+    136: (put("messages", "msg_hash", "A" * 44), WRONG),
     137: (put("messages", "direction", None), WRONG),
     138: (spoil_data, "its data has the hash"),
 }
