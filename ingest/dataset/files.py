@@ -8,7 +8,7 @@ has one; of a web server, Amazon's or one that lists folders as HTML, files are 
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date, timedelta
 from pathlib import Path
 from urllib.parse import unquote
@@ -175,7 +175,8 @@ class DataSet:
         for path in sorted(self._list_files(table)):
             match = _DAY.fullmatch(path.split("/")[1])
             if match is not None and path.endswith(_ENDING):
-                found.setdefault(date(*map(int, match.groups())), []).append(path)
+                with suppress(ValueError):  # a folder like date=2026-13-40
+                    found.setdefault(date(*map(int, match.groups())), []).append(path)
         return found
 
     def _list_files(self, table: str) -> Iterable[str]:

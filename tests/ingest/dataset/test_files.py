@@ -38,6 +38,7 @@ def test_a_day_has_any_of_three_names(dataset: Path, tmp_path: Path, name: str) 
     for table in copy.iterdir():
         (table / "date=2026-11-21").rename(table / name)
     (copy / "blocks" / "_SUCCESS").touch()
+    shutil.copytree(copy / "blocks" / name, copy / "blocks" / "date=2026-13-40")
     assert count_rows(copy) == 1420
 
 
