@@ -76,6 +76,16 @@ from (
     asof join gaps on heads.mc_seqno >= gaps.last_mc_seqno
     where heads.workchain = -1 and heads.mc_seqno <= gaps.mc_seqno
     union all
+    -- Their shard blocks may be those of the day before.
+    select
+        mc_seqno,
+        format('the data set lacks the blocks of {}', $lacking)
+    from blocks
+    where
+        workchain = -1
+        and gen_utime < $morning
+        and mc_seqno <= (select max(mc_seqno) from follows where last_seqno is null)
+    union all
     select
         mc_seqno,
         format(

@@ -330,12 +330,14 @@ class Day:
             used = {name: value for name, value in bounds.items() if f"${name}" in statement}
             self._run(table, statement, used)
             self._run(table, _read_statement(f"duplicates/{table}"))
-        self._run("flaws", _read_statement("flaws"), span)
+        is_lacking = "blocks" in self._dataset.list_lacking(days[0])
+        before = {"lacking": str(days[0]) if is_lacking else None, "morning": start + 2 * SLACK_S}
+        self._run("flaws", _read_statement("flaws"), span | before)
         self._flaws = dict(self._connection.table("flaws").fetchall())
         count = self._connection.table("transactions").shape[0]
         self._chunk = min(_CHUNK, 1 + len(self.heads) * _CHUNK_TRANSACTIONS // (1 + count))
 
-    def _run(self, table: str, statement: str, parameters: dict[str, int] | None = None) -> Any:  # noqa: ANN401
+    def _run(self, table: str, statement: str, parameters: dict[str, Any] | None = None) -> Any:  # noqa: ANN401
         with self._name_errors(table):
             return self._connection.execute(statement, parameters)
 

@@ -247,6 +247,20 @@ def test_a_day_that_is_missing_is_named(two_days: Path, tmp_path: Path) -> None:
     assert second.ingest.committed
 
 
+def test_without_the_day_before_the_first_blocks_are_holes(
+    few: dict[str, list[Row]], two_days: Path, tmp_path: Path
+) -> None:
+    later = write_changed(few, tmp_path / "later", cut_at_midnight)
+    day = min(path.name for path in (later / "blocks").iterdir())
+    for table in FORM:
+        shutil.rmtree(later / table / day)
+    holes = list_holes(bring(later, tmp_path / "lake"))
+    assert set(holes.values()) == {f"RowsFlawed: the data set lacks the blocks of {day[5:]}"}
+    assert list(holes) == [BORDER, BORDER + 1]
+    assert list_holes(bring(two_days, tmp_path / "lake")) == {}
+    assert read_state(tmp_path / "lake").ranges == (FEW,)
+
+
 def test_rows_that_come_twice_count_once(
     few: dict[str, list[Row]], few_imported: Path, tmp_path: Path
 ) -> None:
