@@ -164,6 +164,7 @@ from (
         coalesce(workchain not between -2147483648 and 2147483647, true)
         or shard is null
         or seqno is null
+        or (workchain = -1 and seqno <> mc_seqno)
         or root_hash is null
         or file_hash is null
         or coalesce(global_id not between -2147483648 and 2147483647, true)

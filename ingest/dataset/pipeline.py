@@ -200,6 +200,9 @@ SLACK_S = 3_600
 FLAWED = "RowsFlawed"
 """Kind of the hole of a masterchain block whose rows are incomplete or wrong."""
 
+_MOST_HEADS = 10 * DAY_S
+"""Masterchain blocks of a day, missing ones included; of more, a seqno is wrong."""
+
 _CHUNK, _CHUNK_TRANSACTIONS = 1_000, 16_384
 """Masterchain blocks and, on average, transactions read at a time; their rows are in memory."""
 
@@ -308,9 +311,15 @@ class Day:
         found = self._run(
             "blocks",
             "select distinct seqno, hash_of(root_hash), key_block from incoming "
-            "where workchain = -1 and seqno > 0 and gen_utime between $start and $end",
+            "where workchain = -1 and seqno > 0 and seqno = mc_block_seqno"
+            " and gen_utime between $start and $end order by seqno",
             {"start": self._times[0], "end": self._times[1]},
         ).fetchall()
+        if found and found[-1][0] - found[0][0] >= _MOST_HEADS:
+            raise SourceError(
+                f"{self._dataset.name}, {self._day}: masterchain blocks {found[0][0]} and"
+                f" {found[-1][0]} cannot be of one day"
+            )
         self._key_blocks = {seqno for seqno, _hash, is_key in found if is_key}
         return {seqno: root_hash for seqno, root_hash, _is_key in found}
 

@@ -352,6 +352,7 @@ WRONG = "lacks a value or has a wrong one"
 FLAWS = {
     103: (drop_without_trace, "lacks the blocks between 95 and 97"),
     112: (put("transactions", "account", "!!!"), WRONG),
+    111: (put("blocks", "mc_block_seqno", 1 << 40), "has no masterchain block"),
     113: (put("blocks", "global_id", None), WRONG),
     114: (drop_transaction, "transactions, and there are"),
     115: (put("messages", "opcode", 1 << 32), WRONG),
@@ -400,6 +401,17 @@ def test_a_time_that_is_none_is_a_flaw(few_days: Path, tmp_path: Path) -> None:
     holes = list_holes(bring(copy, tmp_path / "lake"))
     assert [*holes] == [rows["mc_block_seqno"][0].as_py()]
     assert WRONG in str(holes)
+
+
+def test_a_masterchain_block_of_another_day_is_refused(
+    few: dict[str, list[Row]], tmp_path: Path
+) -> None:
+    def add_far(copy: dict[str, list[Row]]) -> None:
+        copy["blocks"].append(copy["blocks"][0] | {"seqno": 1 << 40, "mc_block_seqno": 1 << 40})
+
+    far = write_changed(few, tmp_path / "far", add_far)
+    with pytest.raises(SourceError, match=f"blocks 101 and {1 << 40} cannot be of one day"):
+        bring(far, tmp_path / "lake")
 
 
 def test_actions_are_the_same_after_a_hole(
