@@ -112,24 +112,24 @@ class ShardTops:
 
     def _replace(self, block: Mapping[str, Any]) -> dict[str, Any]:
         """Make a block the top of its shard; return the columns about those before it."""
-        workchain, shard = block["workchain"], block["shard"]
+        workchain, shard, before = block["workchain"], block["shard"], block["seqno"] - 1
         parents = [shard]
         if block["after_merge"]:
             parents = [find_child(shard, right=right) for right in (False, True)]
         elif block["after_split"]:
             parents = [find_parent(shard)]
         found: dict[str, Any] = {}
-        for prefix, parent in zip(("prev", "prev2"), parents, strict=False):
-            top, is_exact = self._tops.get((workchain, parent), {}), not block["after_merge"]
-            seqno, before = top.get("seqno"), block["seqno"] - 1
-            if seqno is not None and (seqno > before or (is_exact and seqno != before)):
-                raise ValueError(
-                    f"block ({workchain},{shard & _MASK:016x},{block['seqno']}) follows block"
-                    f" {seqno} of its shard: blocks between them are missing"
-                )
+        tops = [self._tops.get((workchain, parent), {}) for parent in parents]
+        newest = max((top["seqno"] for top in tops if top), default=before)
+        if newest > before or (all(tops) and newest < before):
+            raise ValueError(
+                f"block ({workchain},{shard & _MASK:016x},{block['seqno']}) follows block"
+                f" {newest} of its shard: blocks between them are missing"
+            )
+        for prefix, parent, top in zip(("prev", "prev2"), parents, tops, strict=False):
             found |= {
                 f"{prefix}_shard": parent,
-                f"{prefix}_seqno": before if seqno is None and is_exact else seqno,
+                f"{prefix}_seqno": top.get("seqno", None if block["after_merge"] else before),
                 f"{prefix}_root_hash": top.get("root_hash"),
                 f"{prefix}_file_hash": top.get("file_hash"),
             }

@@ -595,6 +595,13 @@ def test_a_missing_block_is_named() -> None:
     assert add(tops, 3, make_block(LEFT, 10))[1] == {(LEFT, 10)}
 
 
+def test_a_block_missing_before_a_merge_is_named() -> None:
+    tops = ShardTops()
+    add(tops, 1, make_block(LEFT, 7), make_block(RIGHT, 8))
+    with pytest.raises(ValueError, match=r"\(0,8000000000000000,12\) follows block 8"):
+        tops.add(2, [make_block(WHOLE, 12, after_merge=True)])
+
+
 def test_after_a_hole_only_new_tops_are_known() -> None:
     tops = ShardTops()
     add(tops, 1, make_block(LEFT, 7), make_block(RIGHT, 7))
