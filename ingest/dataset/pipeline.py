@@ -7,7 +7,6 @@ incomplete or wrong is a hole, and the reason names the row.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, date, datetime, timedelta
@@ -50,7 +49,7 @@ from tonlake.lake.file.rows import (
     without_collector,
 )
 from tonlake.lake.file.writer import sort_rows
-from tonlake.lake.log.disk import TEMPORARY_PREFIX, make_folder
+from tonlake.lake.log.disk import make_folder, temporary_folder
 from tonlake.lake.log.place import list_files_between
 from tonlake.lake.log.state import LOG_FOLDER, REPORTED_KIND, LogState
 from tonlake.lake.schema import (
@@ -232,9 +231,7 @@ class Day:
         """Whether the lake has a configuration; else that of the first block is added."""
 
         with ExitStack() as stack:
-            self._folder = stack.enter_context(
-                tempfile.TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=lake_dir / LOG_FOLDER)
-            )
+            self._folder = stack.enter_context(temporary_folder(lake_dir))
             self._connection = stack.enter_context(self._connect())
             self.heads = self._read_heads()
             self._stack = stack.pop_all()

@@ -7,6 +7,7 @@ import os
 import secrets
 import signal
 import stat
+import tempfile
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -46,6 +47,9 @@ QUEUE_FILE = "_log/queue"
 
 Maintenance and sweeps do not wait for it. ``LOCK_FILE`` is taken inside it, for the commit only.
 """
+
+HELD_FILE = "held"
+"""In a temporary folder: held while its process lives, so that a sweep sees that it is in use."""
 
 _MAX_HELD = 64
 """Most files kept open until they are synced."""
@@ -233,6 +237,19 @@ def hold_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
             yield False
         else:
             yield True
+
+
+@contextmanager
+def temporary_folder(lake_dir: Path) -> Iterator[Path]:
+    """Yield a new folder in the log's; if its process is killed, the next sweep removes it."""
+    log = lake_dir / Path(LOCK_FILE).parent
+    with ExitStack() as stack:
+        with hold_lock(lake_dir / LOCK_FILE):  # no sweep finds it before it is held
+            name = stack.enter_context(
+                tempfile.TemporaryDirectory(prefix=TEMPORARY_PREFIX, dir=log)
+            )
+            stack.enter_context(hold_lock(Path(name, HELD_FILE)))
+        yield Path(name)
 
 
 @contextmanager

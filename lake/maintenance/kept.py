@@ -24,7 +24,6 @@ the last, in the folder of the last one's day: queries find them as if all other
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
@@ -42,10 +41,10 @@ from tonlake.lake.errors import LakeFull
 from tonlake.lake.file.rows import read_rows, stream_rows
 from tonlake.lake.file.writer import merge_rows
 from tonlake.lake.log.digest import find_damage
-from tonlake.lake.log.disk import TEMPORARY_PREFIX, sync_folders
+from tonlake.lake.log.disk import sync_folders, temporary_folder
 from tonlake.lake.log.place import NewFile, Place, is_open, list_files, read_place
 from tonlake.lake.log.snapshot import Snapshot
-from tonlake.lake.log.state import LOG_FOLDER, DataFile, LogState
+from tonlake.lake.log.state import DataFile, LogState
 from tonlake.lake.maintenance.compact import (
     MEMORY_ROWS,
     keep_first,
@@ -295,10 +294,8 @@ def find_used_cells(
     snapshot = Snapshot(lake_dir, LogState(files=tuple(files)))
     try:
         with (
-            tempfile.TemporaryDirectory(
-                prefix=TEMPORARY_PREFIX, dir=lake_dir / LOG_FOLDER
-            ) as spill,
-            closing(connect(snapshot, settings, tables=_READ, spill=Path(spill))) as connection,
+            temporary_folder(lake_dir) as spill,
+            closing(connect(snapshot, settings, tables=_READ, spill=spill)) as connection,
         ):
             connection.execute(_OLD, {"border": border})
             connection.execute(_ROOTS, {"border": border})

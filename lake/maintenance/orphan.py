@@ -10,6 +10,7 @@ from tonlake.lake.commit.commit import CHECKPOINT_COMMITS
 from tonlake.lake.commit.delta import FOLDER, find_published, list_published
 from tonlake.lake.errors import LakeCorrupt, LakeError
 from tonlake.lake.log.disk import (
+    HELD_FILE,
     LOCK_FILE,
     TEMPORARY_PREFIX,
     hold_lock,
@@ -150,7 +151,10 @@ class Sweeper:
                 path = self._lake_dir / name
                 with suppress(FileNotFoundError):  # another sweep took it, or a copy has none
                     if path.is_dir() and not path.is_symlink():
-                        shutil.rmtree(path)  # a killed process sorted rows there
+                        with hold_lock(path / HELD_FILE, wait=False) as is_left:
+                            if not is_left:
+                                continue
+                            shutil.rmtree(path)  # a killed process sorted rows there
                     else:
                         path.unlink()
                     removed.append(path)
@@ -163,8 +167,10 @@ class Sweeper:
         """Return the files whose grace period is over, or that are gone."""
         due = []
         for name, grace_s in sorted(self._graces_s.items()):
+            path = self._lake_dir / name
             try:
-                changed_s = (self._lake_dir / name).stat().st_mtime
+                # Whether a folder with a lock is in use does not depend on its age.
+                changed_s = 0.0 if (path / HELD_FILE).exists() else path.stat().st_mtime
             except FileNotFoundError:
                 changed_s = 0.0
             if changed_s <= now_s - grace_s:

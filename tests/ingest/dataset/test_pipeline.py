@@ -23,6 +23,7 @@ from tonlake.ingest.dataset.pipeline import DayReport, ShardTops, ingest_days
 from tonlake.ingest.decode.block.header import find_child, find_parent
 from tonlake.ingest.errors import SourceError
 from tonlake.lake.log.state import read_state
+from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import BLOCKS, SHARD_BLOCKS, TABLES
 
@@ -504,6 +505,8 @@ def test_a_killed_ingest_goes_on(
 ) -> None:
     lake = tmp_path / "lake"
     assert run_killed(lambda: bring(two_days, lake), point)
+    sweep_orphans(lake, Settings().lake)
+    assert not [path for path in (lake / "_log").glob(".tmp-*") if path.is_dir()]
     assert list_holes(bring(two_days, lake)) == {}
     assert verify_lake(lake).damage == []
     for table in ("blocks", "messages", "account_states", "actions"):

@@ -1,6 +1,7 @@
 """Orphans are found, kept for the grace period, then removed; live files are never touched."""
 
 import os
+import shutil
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from tests.lake.rows import commit_rows, file_bytes
 from tonlake.lake.commit import commit
 from tonlake.lake.errors import LakeCorrupt, SnapshotNotFound
-from tonlake.lake.log.disk import LOCK_FILE, hold_lock
+from tonlake.lake.log.disk import LOCK_FILE, hold_lock, temporary_folder
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import SEGMENT_FOLDER, LogReader, list_log, read_state
 from tonlake.lake.maintenance import orphan
@@ -63,6 +64,15 @@ def test_a_temporary_folder_goes_with_all_in_it(lake: Path) -> None:
     (folder / "parts").mkdir(parents=True)
     (folder / "parts" / "0").write_text("rows")
     assert sweep_orphans(lake, LakeSettings(orphan_grace_s=0)) == [folder]
+    assert not folder.exists()
+
+
+def test_the_folder_of_a_process_stays_as_long_as_the_process(lake: Path) -> None:
+    with temporary_folder(lake) as folder:
+        os.utime(folder, (0, 0))
+        left = shutil.copytree(folder, folder.with_name(".tmp-killed"))
+        assert sweep_orphans(lake, LakeSettings(orphan_grace_s=3600)) == [left]
+        assert folder.exists()
     assert not folder.exists()
 
 
