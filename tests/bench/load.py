@@ -140,7 +140,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("node", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rate", type=float, default=200, help="requests a second")
-    parser.add_argument("--seconds", type=float, default=1800, help="of the steady rate")
+    parser.add_argument("--seconds", type=float, default=600, help="of the steady rate")
     parser.add_argument("--warm-up", type=float, default=10)
     parser.add_argument(
         "--overload", type=float, default=5, help="multiple of the rate during overload"

@@ -22,6 +22,7 @@ from tonlake.ingest.dataset.files import FORM, TIMES, DataSet
 from tonlake.ingest.dataset.pipeline import DayReport, ShardTops, ingest_days
 from tonlake.ingest.decode.block.header import find_child, find_parent
 from tonlake.ingest.errors import SourceError
+from tonlake.lake.log.ranges import subtract_ranges
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
@@ -387,6 +388,8 @@ def test_a_flaw_is_a_hole_until_it_is_mended(
     holes = list_holes(bring(write_changed(few, tmp_path / "flawed", spoil), lake))
     assert holes.keys() == FLAWS.keys() | BESIDE
     assert all(reason in holes[block] for block, (_flaw, reason) in FLAWS.items())
+    whole = subtract_ranges([FEW], [(block, block) for block in sorted(holes)])
+    assert read_state(lake).ranges == whole
     assert list_holes(bring(few_days, lake)) == {}
     assert read_state(lake).ranges == (FEW,)
     for table in ("transactions", "messages", "account_states", "traces", "wallets", "actions"):
@@ -419,7 +422,8 @@ def test_actions_are_the_same_after_a_hole(
     few: dict[str, list[Row]], few_days: Path, few_imported: Path, tmp_path: Path
 ) -> None:
     flawed = write_changed(few, tmp_path / "flawed", lambda copy: drop_block(copy, BORDER))
-    assert BORDER in list_holes(bring(flawed, tmp_path / "lake"))
+    # With it its shard blocks are missing, which may be of those around it.
+    assert list(list_holes(bring(flawed, tmp_path / "lake"))) == [*range(118, 123)]
     assert list_holes(bring(few_days, tmp_path / "lake")) == {}
     assert index_rows(tmp_path / "lake", "actions") == index_rows(few_imported, "actions")
 
