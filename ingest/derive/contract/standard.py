@@ -233,7 +233,10 @@ def _read_name(stack: list[Any]) -> str:
     value = Results(stack, 1).take()
     if not isinstance(value, CellSlice):
         raise Mismatch("expected a slice with a name")
-    return _load_text(value)
+    try:
+        return read_words(value.copy()).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Mismatch("the name is not UTF-8") from error
 
 
 def _ask_content(
@@ -292,18 +295,6 @@ NO_RECORDS: dict[str, Any] = {
     "site_adnl": None,
     "storage_bag_id": None,
 }
-
-
-def read_text(start: CellSlice) -> str:
-    """Return the text of a slice and of the cells chained to it; raise Mismatch if it is none."""
-    return _load_text(start).replace("\0", "")
-
-
-def _load_text(start: CellSlice) -> str:
-    try:
-        return read_words(start.copy()).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise Mismatch("the name is not UTF-8") from error
 
 
 def read_records(records: Cell | None) -> dict[str, Any]:
@@ -443,14 +434,12 @@ def detect_auction_v4(me: AddrStd) -> Detection:
 
 def detect_telemint(me: AddrStd) -> Detection:
     """Ask a Telemint item for its name, the state and terms of its auction, and royalties."""
-    name = Results((yield GetMethod(me, "get_telemint_token_name")), 1).take()
+    name = _read_name((yield GetMethod(me, "get_telemint_token_name")))
     state = Results((yield GetMethod(me, "get_telemint_auction_state")), 5)
     config = Results((yield GetMethod(me, "get_telemint_auction_config")), 6)
     royalty = Results((yield GetMethod(me, "royalty_params")), 3)
-    if name is None or isinstance(name, int):
-        raise Mismatch("the name is not a slice")
     details = {
-        "token_name": read_text(name),
+        "token_name": name.replace("\0", ""),
         **state.read("raw_address bidder_address, text bid bid_ts min_bid, small end_time"),
         "beneficiary_address": _take_terms_address(config),
         **config.read("text initial_min_bid max_bid min_bid_step min_extend_time duration"),
@@ -529,13 +518,13 @@ def detect_pool(me: AddrStd) -> Detection:
     """Ask a pool for its assets, type, reserves and fee, and the factory for its address."""
     assets = Results((yield GetMethod(me, "get_assets")), 2)
     slices = (assets.take(), assets.take())
+    first, second = map(_read_asset, slices)
     is_stable = Results((yield GetMethod(me, "is_stable")), 1).boolean()
     reserves = Results((yield GetMethod(me, "get_reserves")), 2)
     fee = Results((yield GetMethod(me, "get_trade_fee")), 2)
     named = Results((yield GetMethod(FACTORY, "get_pool_address", (int(is_stable), *slices))), 1)
     if named.address() != me:
         raise Mismatch("the factory returns another pool")
-    first, second = map(_read_asset, slices)
     fields = {
         "dex": "dedust",
         "pool_type": "stable" if is_stable else "volatile",

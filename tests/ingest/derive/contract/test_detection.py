@@ -10,8 +10,21 @@ import pytest
 
 from tests.conftest import Facts
 from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.derive.contract.stack import AddrStd, Cell, Detection, make_slice
-from tonlake.ingest.derive.contract.standard import detect_item, detect_wallet
+from tonlake.ingest.derive.contract.stack import (
+    AddrStd,
+    Cell,
+    Detection,
+    Mismatch,
+    Value,
+    make_slice,
+)
+from tonlake.ingest.derive.contract.standard import (
+    detect_item,
+    detect_pool,
+    detect_telemint,
+    detect_wallet,
+)
+from tonlake.ingest.derive.tvm.call import TvmOpaque
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 
@@ -164,3 +177,20 @@ def test_an_optional_answer_of_another_shape_leaves_the_row(shape: list[Any]) ->
     found = drive(detect_item(None, ME), **item, **domain)
     assert (len(found), found[1]["domain"]) == (2, "a.ton")
     assert drive(detect_item(None, ME), **item, **domain, dnsresolve=shape) == found
+
+
+@pytest.mark.parametrize("value", [None, 7, CELL, (), (7, CELL), TvmOpaque()])
+def test_what_should_be_a_slice_can_be_any_value(value: Value) -> None:
+    """Anyone can deploy such a contract: it must not end the ingest of all others."""
+    item: dict[str, list[Any]] = {
+        "get_telemint_auction_state": [ME.slice(), 1, 2, 3, 4],
+        "get_telemint_auction_config": [0, 1, 2, 3, 4, 5],
+        "royalty_params": [1, 100, ME.slice()],
+    }
+    (row,) = drive(detect_telemint(ME), **item, get_telemint_token_name=[make_slice(0x61, 8)])
+    assert next(iter(row["details"].values())) == "a"
+    with pytest.raises(Mismatch):
+        drive(detect_telemint(ME), **item, get_telemint_token_name=[value])
+    for assets in ([value, make_slice(0, 4)], [make_slice(0, 4), value]):
+        with pytest.raises(Mismatch):
+            drive(detect_pool(ME), get_assets=assets)
