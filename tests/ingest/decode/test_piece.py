@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import cast
 
 import pyarrow as pa
+import pytest
 from pytoniq_core import Builder, Cell, begin_cell
 from pytoniq_core.boc.hashmap import HashMap
 
@@ -17,6 +18,7 @@ from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.decode.piece import Piece, join_tables
 from tonlake.ingest.decode.rows import keep_first_cells
+from tonlake.ingest.errors import BocError
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import STATE_CELLS
@@ -145,6 +147,15 @@ def test_what_is_not_known_of_a_queue_refuses_no_block() -> None:
         info = begin_cell().store_maybe_ref(queue).store_uint(0, 64 + 1).store_bit(1)
         assert measure_queue(make_block(info.end_cell())) == count
         assert measure_queue(make_block(info.store_uint(3, 4 + 80).end_cell())) == count
+
+
+def test_a_queue_of_few_cells_that_stand_for_many_messages_is_refused() -> None:
+    """Sixty such cells would be counted for ever."""
+    node = begin_cell().end_cell()
+    for _ in range(12):
+        node = begin_cell().store_ref(node).store_ref(node).end_cell()
+    with pytest.raises(BocError, match="repeats its cells"):
+        measure_queue(make_block(make_info(node)))
 
 
 def test_a_queue_of_which_a_part_is_left_out_is_unknown() -> None:
