@@ -1,7 +1,7 @@
 """Reads TL-B dictionaries (``Hashmap n X``) in order of keys, and writes them as the node does."""
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.slice import CellSlice
@@ -24,6 +24,18 @@ def iter_hashmap(
     one step; ``skip_pruned`` leaves out pruned branches. Far more keys than cells are a BocError.
     """
     return _walk(tree, [(root, key, key_bits)], skip_pruned=skip_pruned)
+
+
+MAX_KEYS = 4096
+"""Most keys of a dictionary of half the cells that a message can bring (ConfigParam 43)."""
+
+
+def list_keys(tree: CellTree, root: int, key_bits: int) -> list[int]:
+    """Return the keys of a dictionary; BocError for more than ``MAX_KEYS``, by shared cells."""
+    keys = [key for key, _ in islice(iter_hashmap(tree, root, key_bits), MAX_KEYS + 1)]
+    if len(keys) > MAX_KEYS:
+        raise BocError(f"a hash map of more than {MAX_KEYS} keys")
+    return keys
 
 
 def iter_hashmap_slice(

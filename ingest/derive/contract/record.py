@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pyarrow as pa
 
-from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.decode.cell.dictionary import list_keys
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.contract.stack import Finding
 from tonlake.ingest.derive.contract.world import KnownAccount, World
@@ -167,6 +167,6 @@ def _list_keys(tree: CellTree, root: int) -> list[int]:
     if keys is None:
         if len(_known) >= _CODES_KEPT:
             _known.clear()
-        keys = tuple(key for key, _value in iter_hashmap(tree, root, METHOD_BITS))
+        keys = tuple(list_keys(tree, root, METHOD_BITS))
         _known[dictionary] = keys
     return list(keys)

@@ -12,7 +12,7 @@ from hashlib import sha256
 from itertools import chain, islice
 from typing import Any, TypeVar
 
-from tonlake.ingest.decode.cell.dictionary import iter_hashmap
+from tonlake.ingest.decode.cell.dictionary import iter_hashmap, list_keys
 from tonlake.ingest.decode.cell.slice import CellSlice
 from tonlake.ingest.decode.cell.tree import CellTree
 from tonlake.ingest.derive.body.codec import read_words
@@ -395,7 +395,7 @@ def detect_vesting(me: AddrStd) -> Detection:
 def _read_whitelist(dictionary: Cell | None) -> list[str]:
     if dictionary is None:
         return []
-    keys = (key for key, _ in iter_hashmap(dictionary.tree, dictionary.root, _ALLOWED_BITS))
+    keys = list_keys(dictionary.tree, dictionary.root, _ALLOWED_BITS)
     parts = (key.to_bytes(_ALLOWED_BITS // 8, "big") for key in keys)
     found = (AddrStd(int.from_bytes(part[:1], "big", signed=True), part[1:]) for part in parts)
     return sorted(map(str, found))

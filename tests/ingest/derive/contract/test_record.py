@@ -65,6 +65,19 @@ def test_a_selector_after_other_instructions_is_found_but_not_shown() -> None:
     assert find_method_ids(tree, code) == [0, 85143]
 
 
+def test_a_table_of_shared_cells_is_not_written_out() -> None:
+    """All cells of a commit are in one tree, so that its size bounds no single dictionary."""
+    tree = CellTree()
+    for other in range(20_000):
+        CellBuilder(tree).store_uint(other, 32).end()
+    node = CellBuilder(tree).store_uint(0b10, 2).store_uint(METHOD_BITS - 13, 3)
+    node = node.store_uint(0, METHOD_BITS - 13).end()
+    for _ in range(13):
+        node = CellBuilder(tree).store_uint(0, 2).store_ref(node).store_ref(node).end()
+    code = CellBuilder(tree).store_uint(0xFF00F4A413F4BCF2C80B, 80).store_ref(node).end()
+    assert read_method_ids(tree, code) is find_method_ids(tree, code) is None
+
+
 def test_code_without_a_table_may_have_any_method() -> None:
     builder = CellBuilder().store_uint(0xFF0020, 24)
     code = builder.end()
