@@ -33,7 +33,8 @@ from tonlake.api.stream.event import (
     make_undoing,
 )
 from tonlake.api.stream.rendering import Chunk, CommitRows, EventMaker
-from tonlake.lake.errors import LakeError
+from tonlake.lake.errors import BlocksLacking, LakeError
+from tonlake.lake.log.state import read_first
 from tonlake.queries.errors import QueryTimeout
 
 CLIENT_EVENTS = 10_000
@@ -71,7 +72,7 @@ class Hub:
 
     def __init__(self, lake_dir: Path, holder: SnapshotHolder, settings: Settings) -> None:
         """Take the lake; nothing is read before ``start``."""
-        self._holder = holder
+        self._lake_dir, self._holder = lake_dir, holder
         self._settings = settings
         self._rows = CommitRows(lake_dir)
         self._maker = EventMaker(self._rows, holder, settings)
@@ -131,6 +132,9 @@ class Hub:
         if cursor is not None and cursor.commit > newest + 1:
             asked = f"last_event_id is of commit {cursor.commit}"
             raise RequestInvalid(f"{asked}, but the newest of the lake is {newest}")
+        if cursor is not None and cursor.commit < (first := read_first(self._lake_dir)):
+            asked = f"last_event_id is of commit {cursor.commit}, and the log begins with {first}"
+            raise RequestInvalid(f"{asked}: subscribe again without it")
         start = Cursor(self._newest + 1) if cursor is None else cursor
         client = Client(subscription, start, CLIENT_EVENTS)
         self._clients.add(client)
@@ -159,6 +163,8 @@ class Hub:
                     client.pass_over(Cursor(self._newest + 1))
                 if events or client.fault is None:
                     yield events
+        except BlocksLacking as error:
+            client.close(str(error))
         except Exception as error:
             LOG.exception("past commits cannot be sent to a client")
             client.close(_explain(error))
@@ -268,6 +274,8 @@ class Hub:
                     # Usually another client has just requested the same events.
                     found = self._kept.get((chunk, kind))
                     events += await self._make(chunk, kind) if found is None else found
+            # Last: files may go while they are read.
+            await self._in_thread(self._rows.check_kept, chunk)
             yield sorted(events, key=lambda event: event.cursor or after)
 
     def _plan(self, number: int) -> _Plan:

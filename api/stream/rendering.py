@@ -47,7 +47,7 @@ from tonlake.api.v3.resource.answer import Trace, head_of, render_trace
 from tonlake.api.v3.resource.transaction import render_transaction, write_records
 from tonlake.api.v3.route.trace import TracesQuery, answer_traces
 from tonlake.lake import schema
-from tonlake.lake.errors import LakeCorrupt
+from tonlake.lake.errors import BlocksLacking, LakeCorrupt
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.index.segment.declared import Record, make_record
 from tonlake.lake.log.place import read_place
@@ -105,6 +105,17 @@ class CommitRows:
             Chunk(number, start, min(start + step - 1, last))
             for start in range(first, last + 1, step)
         ]
+
+    def check_kept(self, chunk: Chunk) -> None:
+        """Raise BlocksLacking if files are gone because blocks were pruned: few rows are kept."""
+        stored = {file.stored for file in self._find_commit(chunk.commit).added}
+        if all((self._lake_dir / path).exists() for path in stored):
+            return
+        if chunk.first <= (pruned := read_state(self._lake_dir).last_pruned):
+            raise BlocksLacking(
+                f"the lake has been pruned up to masterchain block {pruned}, and events were asked"
+                f" for from {chunk.first} on: subscribe again without last_event_id"
+            )
 
     def read(self, chunk: Chunk, table: str) -> list[Row]:
         """Return the rows of a table for the blocks of ``chunk``, in the order of its files.

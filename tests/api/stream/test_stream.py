@@ -40,8 +40,18 @@ from tonlake.api.stream.event import (
 )
 from tonlake.api.stream.rendering import EventMaker
 from tonlake.ingest.derive.trace import reopen_traces
+from tonlake.lake.log.envelope import encode_entry
+from tonlake.lake.log.state import (
+    FIRST_FILE,
+    LOG_FOLDER,
+    FirstEntry,
+    checkpoint_name,
+    entry_name,
+    read_state,
+)
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import sweep_orphans
+from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.maintenance.undo import undo_after
 from tonlake.lake.settings import LakeSettings
 
@@ -318,6 +328,45 @@ def test_blocks_that_are_undone(growth: Growth, expected: Shown) -> None:
         server.stream(last=f"{growth.commits}:0:0") as frames,
     ):
         assert frames.next() == sent, "what is gone from the lake is not made up"
+
+
+@pytest.mark.parametrize("is_swept", [False, True])
+def test_pruned_blocks_are_not_replayed_in_part(
+    growth: Growth, expected: Shown, *, is_swept: bool
+) -> None:
+    """All their events come as long as the files are there; then none, with the reason."""
+    growth.show(growth.commits)
+    last = read_state(growth.lake_dir).ranges[-1][1]
+    prune_lake(growth.lake_dir, last - 3, LakeSettings())
+    if is_swept:
+        sweep_orphans(growth.lake_dir, LakeSettings(orphan_grace_s=0))
+    with serve(growth.lake_dir) as server, server.stream(last="1:0:0") as frames:
+        if not is_swept:
+            assert show_frames(frames.take(len(expected))) == expected
+            return
+        refused = frames.next()
+        assert f"pruned up to masterchain block {last - 4}" in refused.data["error"]
+        with pytest.raises(StopIteration):
+            frames.next()
+
+
+def test_a_cursor_from_before_the_log_is_refused(growth: Growth, expected: Shown) -> None:
+    """A service that commits each block keeps the entries of some minutes only."""
+    growth.show(growth.commits)
+    first, log = growth.commits - 1, growth.lake_dir / LOG_FOLDER
+    state = read_state(growth.lake_dir, first)
+    (log / checkpoint_name(first)).write_bytes(encode_entry(state)[0])
+    (growth.lake_dir / FIRST_FILE).write_bytes(encode_entry(FirstEntry(first))[0])
+    for number in range(1, first):
+        (log / entry_name(number)).unlink()
+    rest = [one for one in expected if int(one[0].split(":")[0]) >= first]
+    with serve(growth.lake_dir) as server:
+        with server.stream(last=f"{first}:0:0") as frames:
+            assert show_frames(frames.take(len(rest))) == rest
+        url, headers = f"{server.url}/api/streaming/v2/sse", {"Last-Event-ID": f"{first - 1}:90:9"}
+        answer = httpx.get(url, headers=headers)
+    assert answer.status_code == 422
+    assert f"of commit {first - 1}, and the log begins with {first}" in answer.json()["error"]
 
 
 def test_what_is_refused(growth: Growth) -> None:
