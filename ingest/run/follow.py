@@ -222,6 +222,7 @@ class Follower:
         self._log = LogReader(lake_dir)
         self._sweeper = Sweeper(lake_dir, settings.lake, self._log)
         self._newest: McHead | None = None
+        self._has_lake = False
         self._failures = 0
 
     def close(self, problem: str | None = None) -> None:
@@ -268,6 +269,9 @@ class Follower:
         source.refresh()
         node_last = source.last_mc_seqno()
         state = self._log.read()
+        if self._has_lake and not state.number:
+            return f"{self._lake_dir} holds no lake any more: put it back, or start anew without it"
+        self._has_lake = bool(state.number)
         self._maintenance.count(0)
         if self._sweeper.sweep_if_due():
             return_memory()  # Many small commits leave the heap in pieces.
@@ -532,6 +536,9 @@ class SignedBlocks:
     def _read(self, source: NodeSource, one: BlockId, tops: set[BlockId], mc_seqno: int) -> bool:
         """Read a reported block; return whether the blocks that it needs are known."""
         if len(self._held) >= MAX_BLOCKS:
+            return False
+        if _place(one) in map(_place, self._held):
+            del self._due[one]  # of two forks the first is shown: rows of both are no chain
             return False
         try:
             block = source.find_signed(one)

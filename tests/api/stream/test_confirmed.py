@@ -143,3 +143,29 @@ def test_a_block_that_is_not_committed_is_withdrawn(piped: Piped, bundles: list[
         )
     assert sorted(list_names(events, "confirmed")) == sorted(traces)
     assert not signed & {*list_names(events, "finalized")}
+
+
+def test_of_two_forks_the_first_is_confirmed(piped: Piped, bundles: list[McBundle]) -> None:
+    """Another validator set may sign another block of the same seqno before either is committed."""
+    before, events = bundles[LAST - 1], list[Any]()
+    one, two = (
+        displace(bundles[LAST + at].blocks[1], before.blocks[0].id, before.blocks[1].id)
+        for at in (12, 10)
+    )
+    assert one.id.seqno == two.id.seqno == bundles[LAST].blocks[1].id.seqno
+    with serve(piped.lake) as server, server.stream(min_finality="confirmed") as frames:
+        piped.tell(piped.node.sign(one))
+        signed = list_signed(piped.lake)
+        read_until(frames.read, events, "confirmed", signed)
+        piped.tell(piped.node.sign(two))
+        assert list_signed(piped.lake) == signed
+        for bundle in bundles[LAST : LAST + 2]:
+            piped.node.write(bundle)
+            piped.tell()
+        last = list_events(piped.lake, [read_state(piped.lake).number])[-1]
+        read_until(frames.read, events, "finalized", [name_event(msgspec.json.decode(last.body))])
+    confirmed = list_names(events, "confirmed")
+    assert len(confirmed) == len({*confirmed})
+    assert {name for name in confirmed if name[0] == "transactions"} == signed
+    assert sum(name[0] == "trace_invalidated" for name in confirmed) == 2
+    assert not piped.follower.notices

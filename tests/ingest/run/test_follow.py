@@ -362,6 +362,24 @@ def test_a_node_that_is_gone_is_waited_for(
     assert open_snapshot(tmp_path / "lake").ranges == ((1, 8),)
 
 
+def test_a_lake_that_is_gone_is_waited_for(
+    node: SimulatedNode, follower: Watched, tmp_path: Path, bundles: list[McBundle]
+) -> None:
+    """Its disk may be away for a moment: another lake in its place would hide it."""
+    lake, away = tmp_path / "lake", tmp_path / "away"
+    advance(node, follower, bundles, 5, 6)
+    lake.rename(away)
+    advance(node, follower, bundles, 7, 8)
+    assert not lake.exists()
+    assert follower.notices == [
+        f"{lake} holds no lake any more: put it back, or start anew without it"
+    ]
+    away.rename(lake)
+    advance(node, follower, bundles, 9)
+    assert follower.notices[1:] == ["recovered"]
+    check(lake, bundles[:9], tmp_path)
+
+
 class Overtaken:
     """A source that lets another follower commit each later block while this one reads it."""
 
