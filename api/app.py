@@ -42,7 +42,7 @@ from tonlake.api.metrics import Meter, Metrics, ServiceCollector
 from tonlake.api.pending import PendingPool
 from tonlake.api.request.call import STARTED_S, ApiRequest, Header, join_notes, measure_ms
 from tonlake.api.request.snapshot import SnapshotHolder
-from tonlake.api.request.table_format import HTML, choose_format
+from tonlake.api.request.table_format import HTML, choose_format, read_accept
 from tonlake.api.scan.routes import ScanLane
 from tonlake.api.settings import Settings
 from tonlake.api.sql.pool import SqlPool
@@ -319,7 +319,7 @@ def list_headers(scope: Scope) -> list[Header]:
 def answer_error(request: ApiRequest, error: Exception) -> Response[Any]:
     """Render an error in the format of the API version, or as a page for browsers."""
     status, text = explain_error(request, error)
-    accept = request.headers.get("accept", "")
+    accept = read_accept(request.scope["headers"])
     if not request.url.path.startswith("/api/") and choose_format(accept) == HTML:
         return show_error(request, status, text)
     if request.url.path.startswith("/api/v2"):

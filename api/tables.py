@@ -21,7 +21,7 @@ from tonlake.api.request.call import (
     read_arguments,
     refine_format,
 )
-from tonlake.api.request.table_format import JSON, MEDIA_TYPES, choose_format
+from tonlake.api.request.table_format import JSON, MEDIA_TYPES, choose_format, read_accept
 from tonlake.api.settings import Settings
 from tonlake.api.sql.worker import write_answer
 from tonlake.lake.duck.own import (
@@ -63,7 +63,7 @@ def answer_table(request: ApiRequest) -> Response[bytes]:
         raise NotFoundException(f"the lake has no user-defined table {name[:80]}")
     state = read_own_state(lake_dir, name)
     arguments = read_arguments(request)
-    form = arguments.last("format") or choose_format(request.headers.get("accept", "")) or JSON
+    form = arguments.last("format") or choose_format(read_accept(request.scope["headers"])) or JSON
     if form not in MEDIA_TYPES:
         raise RequestInvalid(f"format is one of {', '.join(MEDIA_TYPES)}, not {form[:80]!r}")
     limit = _read_number(arguments, "limit", USUAL_ROWS, MAX_ROWS)

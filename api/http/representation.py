@@ -37,7 +37,7 @@ from tonlake.api.request.call import (
     Written,
     measure_ms,
 )
-from tonlake.api.request.table_format import WRITERS, choose_format, read_weights
+from tonlake.api.request.table_format import WRITERS, choose_format, read_accept, read_weights
 from tonlake.api.settings import Settings
 
 GZIP, ZSTD, IDENTITY = "gzip", "zstd", "identity"
@@ -123,7 +123,7 @@ VARY = b", ".join(
     [b"Accept", b"Accept-Encoding", b"Origin", *sorted(name.title() for name in ANSWER_HEADERS)]
 )
 _TAG = re.compile(rb'(?:W/)?("[^"]*")')
-_KEY_HEADERS = ANSWER_HEADERS | {b"accept", b"origin", b"cookie"}
+_KEY_HEADERS = ANSWER_HEADERS | {b"origin", b"cookie"}
 _OF_BODY = frozenset({b"content-length", b"content-type", b"content-encoding"})
 _OK, _NOT_MODIFIED = 200, 304
 _NO_BODY = (204, _NOT_MODIFIED)
@@ -387,16 +387,13 @@ def read_key(scope: HTTPScope, any_origin: bool) -> Key | None:  # noqa: FBT001
     """Return the cache key of a request; None if its response is not cached."""
     if scope["method"] not in ("GET", "HEAD") or REFUSAL in scope.get("state", {}):
         return None
-    inputs = []
+    form = choose_format(read_accept(scope["headers"]))
+    inputs = [(b"accept", form.encode())] if form in WRITERS else []
     for name, value in scope["headers"]:
         if name not in _KEY_HEADERS:
             continue
         if name in ANSWER_HEADERS:
             inputs.append((name, value))
-        elif name == b"accept":
-            form = choose_format(value.decode("latin-1"))
-            if form in WRITERS:
-                inputs.append((name, form.encode()))
         elif name == b"origin":
             inputs.append((name, b"" if any_origin else value))
         else:
@@ -430,9 +427,8 @@ def list_validators(scope: Scope, status: int, settings: Settings, version: str)
     tagged = f"{state[TAGGED]} {version} {http.opcode_format} {http.testnet} {http.max_limit}"
     digest = hashlib.blake2b(tagged.encode(), digest_size=12)
     headers = scope["headers"]
-    accepted = next((value for name, value in headers if name == b"accept"), b"")
     parts = [scope["path"].encode(), scope["query_string"]]
-    parts.append((choose_format(accepted.decode("latin-1")) or "").encode())
+    parts.append((choose_format(read_accept(headers)) or "").encode())
     parts += sorted(name + b":" + value for name, value in headers if name in ANSWER_HEADERS)
     for part in parts:
         digest.update(b"%d:" % len(part) + part)

@@ -62,6 +62,11 @@ def choose_format(accept: str) -> str | None:
     return best
 
 
+def read_accept(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    """Return what a request accepts: repeated headers are one list (RFC 9110, 5.3)."""
+    return ",".join(value.decode("latin-1") for name, value in headers if name == b"accept")
+
+
 def read_weights(accepted: str) -> Iterator[tuple[str, float]]:
     """Yield what an Accept header lists, in lower case, with the weights; an invalid one is 0."""
     for part in accepted.lower().split(","):

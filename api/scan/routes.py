@@ -24,7 +24,7 @@ from tonlake.api.http.gate import KEY_ID, STREAMS
 from tonlake.api.http.transit import read_address
 from tonlake.api.request.call import ApiRequest
 from tonlake.api.request.snapshot import SnapshotHolder
-from tonlake.api.request.table_format import ARROW, JSON, choose_format
+from tonlake.api.request.table_format import ARROW, JSON, choose_format, read_accept
 from tonlake.api.scan.frames import FRAMES, MARKED, NDJSON, SCAN_TYPES, BatchMark
 from tonlake.api.scan.opening import open_scan
 from tonlake.api.scan.query import Scan
@@ -109,7 +109,7 @@ async def answer_scan(request: ApiRequest, body: RawBody) -> Stream:
         scan = msgspec.json.decode(body, type=Scan)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RequestInvalid(f"invalid scan: {error}") from error
-    accept = request.headers.get("accept", "")
+    accept = read_accept(request.scope["headers"])
     chosen = choose_format(accept) or ARROW
     if NDJSON in accept.lower() or chosen == JSON:
         chosen = NDJSON

@@ -25,7 +25,14 @@ from tonlake.api.request.call import (
     read_arguments,
     refine_format,
 )
-from tonlake.api.request.table_format import HTML, JSON, MEDIA_TYPES, SAFE_CSV, choose_format
+from tonlake.api.request.table_format import (
+    HTML,
+    JSON,
+    MEDIA_TYPES,
+    SAFE_CSV,
+    choose_format,
+    read_accept,
+)
 from tonlake.api.settings import SqlSettings
 from tonlake.api.sql.chart import KINDS
 from tonlake.api.sql.page import render_page, show_editor, show_result
@@ -185,7 +192,7 @@ def _answer(request: ApiRequest, arguments: Arguments) -> Response[bytes]:
     note_warnings(request, arguments.warnings(_KNOWN, _SHARED))
     query = arguments.last("query")
     usual = HTML if query is None and request.method != "POST" else JSON
-    form = arguments.last("format") or choose_format(request.headers.get("accept", "")) or usual
+    form = arguments.last("format") or choose_format(read_accept(request.scope["headers"])) or usual
     if form not in _FORMATS:
         raise RequestInvalid(f"format is one of {', '.join(_FORMATS)}, not {form[:80]!r}")
     answer = _answer_page if form == HTML else _answer_rows

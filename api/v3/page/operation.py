@@ -41,6 +41,7 @@ from tonlake.api.request.table_format import (
     WRITERS,
     choose_format,
     list_rows,
+    read_accept,
     tabulate,
 )
 from tonlake.api.settings import HttpSettings
@@ -319,7 +320,7 @@ def operation(
             following = PageCursor(call.reader.snapshot.number, (query.offset or 0) + query.limit)
             if len(rows) >= query.limit:
                 call.headers[CURSOR] = str(following)
-        form = choose_format(request.headers.get("accept", ""))
+        form = choose_format(read_accept(request.scope["headers"]))
         form = form and refine_format(form, arguments)
         body = write_answer(answered, form, settings)
         if lasting and not call.passing:

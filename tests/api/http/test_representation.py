@@ -1,6 +1,7 @@
 """Cached and compressed responses, ETags and lifetimes as clients see them."""
 
 import asyncio
+import http.client
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -318,6 +319,19 @@ def test_headers_and_cookies_separate_answers(client: TestClient[Any]) -> None:
         answer = client.get(path, headers={"Origin": origin, "Cookie": "x=1"})
         assert answer.headers["access-control-allow-origin"] == origin
     assert "access-control-allow-origin" not in client.get(path).headers
+
+
+def test_repeated_accept_headers_are_one_list(served: Served) -> None:
+    connection = http.client.HTTPConnection(served.url.removeprefix("http://"))
+    for accepted in (["*/*", "text/csv"], ["text/csv"]):
+        connection.putrequest("GET", LIST)
+        for value in accepted:
+            connection.putheader("Accept", value)
+        connection.endheaders()
+        answer = connection.getresponse()
+        assert answer.getheader("content-type") == "text/csv; charset=utf-8"
+        assert answer.read().startswith(b"account,")
+    connection.close()
 
 
 def test_the_time_of_day_is_not_kept(
