@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.attack.crowd import Crowd, ask
@@ -35,8 +36,7 @@ class Server:
 
     def measure_mib(self) -> float:
         """Return the current memory of the process, and note the peak."""
-        text = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii")
-        held_mib = int(text.partition("VmRSS:")[2].split()[0]) / 1024
+        held_mib = float(psutil.Process(self.pid).memory_info().rss) / (1 << 20)
         self.peak_mib = max(self.peak_mib, held_mib)
         return held_mib
 

@@ -4,10 +4,10 @@ import gc
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
+import psutil
 
 from tests.bench.figure import percentile
 
@@ -37,7 +37,7 @@ class Machine:
 
     def __init__(self) -> None:
         """Start sampling, once a second, until the description is taken."""
-        self._before = self._read()
+        psutil.cpu_times_percent()
         self._worst = 0.0
         self._is_over = threading.Event()
         self._watcher = threading.Thread(target=self._watch, daemon=True)
@@ -47,32 +47,16 @@ class Machine:
         """Return the shares of programs and of the host, and the host's in the worst second."""
         self._is_over.set()
         self._watcher.join()
-        busy, stolen = self._part(self._before, self._read())
+        spent = psutil.cpu_times_percent()
         return {
-            "busy_percent": busy,
-            "stolen_percent": stolen,
+            "busy_percent": round(100 - spent.idle - spent.iowait - spent.steal, 1),
+            "stolen_percent": spent.steal,
             "stolen_percent_worst_second": self._worst,
         }
 
     def _watch(self) -> None:
-        before = self._before
-        while not self._is_over.wait(1):
-            now = self._read()
-            self._worst = max(self._worst, self._part(before, now)[1])
-            before = now
-
-    def _part(self, before: list[int], now: list[int]) -> tuple[float, float]:
-        """Return the percentages of busy and stolen time between two readings."""
-        spent = [later - earlier for later, earlier in zip(now, before, strict=True)]
-        *_, idle, waiting, _irq, _soft_irq, stolen = spent
-        whole = max(1, sum(spent))
-        busy = whole - idle - waiting - stolen
-        return round(100 * busy / whole, 1), round(100 * stolen / whole, 1)
-
-    def _read(self) -> list[int]:
-        """Return ticks by category; source: proc_stat(5), the first eight fields of ``cpu``."""
-        line = Path("/proc/stat").read_text(encoding="ascii").partition("\n")[0]
-        return [int(ticks) for ticks in line.split()[1:9]]
+        while not self._is_over.is_set():
+            self._worst = max(self._worst, psutil.cpu_times_percent(1).steal)
 
 
 class Samples(msgspec.Struct, frozen=True):

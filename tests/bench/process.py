@@ -7,31 +7,25 @@ maps them; that of all processes together is the sum of ``Pss``, which divides t
 import json
 import os
 import re
-import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+import psutil
 
+from tests.ingest.simulator.service import list_family
 from tests.made.blocks import ROOT
 
-PROC = Path("/proc")
 LOOK_S = 0.05
 LOOKS_AT_ALL = 10
 """The memory of all processes is added up once in this many looks: it takes a while."""
 
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 COMMAND = (sys.executable, "-c", "from tonlake.api.command.start import start; start()", "ingest")
 _PEAK = re.compile(r"VmHWM:\s+(\d+) kB")
-_SHARED_OUT = re.compile(r"^Pss:\s+(\d+) kB", re.MULTILINE)
-_TICKS = slice(11, 15)
-"""``utime`` and ``stime``, then these."""
-
-_CHILDREN_TICKS = slice(13, 15)
-"""``cutime`` and ``cstime``, counted from the state, which follows the name in parentheses."""
 
 
 class Used(msgspec.Struct, frozen=True):
@@ -70,19 +64,17 @@ def run_ingest(
     ) as process:
         peaks, together_mib = _watch(process.pid)
         wall_s = time.perf_counter() - began_s
-        children_s = _read_children_s(process.pid)
-        _pid, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+        spent = psutil.Process(process.pid).cpu_times()
         answer = process.stdout.read() if process.stdout else b""
     if process.returncode:
         raise RuntimeError(f"tonlake ingest ended with code {process.returncode}")
-    cpu_s = used.ru_utime + used.ru_stime
+    main_s = spent.user + spent.system
     main_mib = peaks.pop(process.pid)
     return Used(
         transactions=json.loads(answer)["rows"]["transactions"],
         wall_s=wall_s,
-        cpu_s=cpu_s,
-        main_s=cpu_s - children_s,
+        cpu_s=main_s + spent.children_user + spent.children_system,
+        main_s=main_s,
         main_mib=main_mib,
         others_mib=tuple(sorted(peaks.values(), reverse=True)),
         together_mib=together_mib,
@@ -94,46 +86,25 @@ def _watch(pid: int) -> tuple[dict[int, float], float]:
     peaks: dict[int, float] = {}
     together_mib, looks = 0.0, 0
     while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
-        family = list(_list_family(pid))
-        for one in family:
-            peak = _PEAK.search(_read(one, "status"))
-            if peak:
-                peaks[one] = int(peak[1]) / 1024
-        if looks % LOOKS_AT_ALL == 0:
-            shares = (_SHARED_OUT.search(_read(one, "smaps_rollup")) for one in family)
-            together_mib = max(together_mib, sum(int(each[1]) for each in shares if each) / 1024)
+        shared_out = 0
+        for one in list_family(pid):
+            with suppress(OSError, psutil.Error):
+                peak = _PEAK.search(Path(f"/proc/{one.pid}/status").read_text(errors="replace"))
+                if peak:
+                    peaks[one.pid] = int(peak[1]) / 1024
+                if looks % LOOKS_AT_ALL == 0:
+                    shared_out += one.memory_full_info().pss
+        together_mib = max(together_mib, shared_out / (1 << 20))
         looks += 1
         time.sleep(LOOK_S)
     return peaks, together_mib
 
 
-def _list_family(pid: int) -> Iterator[int]:
-    """Yield a process and its descendants; a child belongs to the thread that started it."""
-    yield pid
-    for task in sorted((PROC / str(pid) / "task").glob("*")):
-        for child in _read(pid, f"task/{task.name}/children").split():
-            yield from _list_family(int(child))
-
-
 def read_others_s() -> float:
     """Return the processor seconds of all processes that this one started, running or ended."""
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    _me, *others = _list_family(os.getpid())
-    ticks = sum(
-        sum(map(int, _read(pid, "stat").rpartition(")")[2].split()[_TICKS])) for pid in others
-    )
-    return ended.ru_utime + ended.ru_stime + ticks / TICKS_PER_S
-
-
-def _read(pid: int, name: str) -> str:
-    """Return the text of a process's file in /proc; empty if the process has ended."""
-    try:
-        return (PROC / str(pid) / name).read_text(encoding="ascii", errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
-
-
-def _read_children_s(pid: int) -> float:
-    """Return the processor seconds of the children that an ended process has waited for."""
-    fields = _read(pid, "stat").rpartition(")")[2].split()
-    return sum(map(int, fields[_CHILDREN_TICKS])) / TICKS_PER_S
+    me = psutil.Process()
+    spent_s: float = sum(me.cpu_times()[2:4])
+    for other in me.children(recursive=True):
+        with suppress(psutil.Error):
+            spent_s += sum(other.cpu_times()[:4])
+    return spent_s

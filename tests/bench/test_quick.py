@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+import psutil
 import pytest
 
 from tests.bench.__main__ import Run
@@ -18,7 +19,7 @@ pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif(find_server() is None, reason="PostgreSQL is not installed"),
 ]
-START = b"from tonlake.api.command.start import start; start()"
+START = "from tonlake.api.command.start import start; start()"
 
 
 @pytest.fixture
@@ -30,16 +31,12 @@ def scratch() -> Iterator[Path]:
         yield path
 
 
-def _servers() -> set[str]:
-    found = set()
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if words[0].endswith(b"/postgres") or START in words:
-            found.add(path.parent.name)
-    return found
+def _servers() -> set[int]:
+    return {
+        process.pid
+        for process in psutil.process_iter(["cmdline"])
+        if (words := process.info["cmdline"]) and (words[0].endswith("/postgres") or START in words)
+    }
 
 
 def test_quick_benchmark_measures_every_area(scratch: Path) -> None:

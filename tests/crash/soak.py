@@ -20,6 +20,7 @@ from statistics import linear_regression
 from typing import Any
 from unittest import mock
 
+import psutil
 import pyarrow as pa
 
 from tests.crash.disk import Died, Disk
@@ -46,7 +47,6 @@ END_S = 10**8
 UPKEEP_EVERY, HELD_MINUTES = 8, 55
 SETTINGS = LakeSettings(compact_commits=8, orphan_grace_s=GRACE_S, compact_rows=20_000)
 SUMS = "select count(*), coalesce(sum(lt), 0), count(distinct hash) from transactions"
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 MOMENTS = 120
 """Operations of one minute's work at which it may go wrong."""
 
@@ -170,8 +170,8 @@ class Day:
         self.reads += 1
 
     def _measure(self) -> None:
-        _size, resident, shared, *_rest = map(int, Path("/proc/self/statm").read_text().split())
-        mib = (resident - shared) * PAGE_BYTES / (1 << 20)  # mapped segments aside
+        used = psutil.Process().memory_info()
+        mib = (used.rss - used.shared) / (1 << 20)  # mapped segments aside
         self.own_mib.append((self.minute / MINUTE_S, mib))
 
     def describe(self) -> dict[str, Any]:
@@ -186,7 +186,7 @@ class Day:
             "transactions": self.expected[self.minute * MC_BLOCKS][0],
             "reads": self.reads,
             "files": sum(path.is_file() for path in self.lake.rglob("*")),
-            "open_files": len(list(Path("/proc/self/fd").iterdir())),
+            "open_files": psutil.Process().num_fds(),
             "memory_mib_an_hour": round(slope, 2),
         }
 

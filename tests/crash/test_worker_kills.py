@@ -9,14 +9,13 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.crash.test_ingest_kills import list_live
-from tests.ingest.simulator.service import list_children
+from tests.ingest.simulator.service import is_alive, list_family
 from tests.patience import wait_for
 from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.log.snapshot import open_snapshot
@@ -45,20 +44,6 @@ def finish(node: Path, lake: Path, workers: int, *rest: str) -> None:
     process = begin(node, lake, workers, *rest)
     errors = process.communicate()[1]
     assert process.returncode == 0, errors.decode()
-
-
-def iter_tree(pid: int) -> Iterator[int]:
-    """Yield a process and its descendants, as listed by the kernel."""
-    yield pid
-    for child in list_children(pid):
-        yield from iter_tree(child)
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 class Undisturbed:
@@ -97,7 +82,7 @@ def test_any_process_may_be_killed(demo_node: Path, tmp_path: Path) -> None:
         process = begin(demo_node, lake, WORKERS)
         with suppress(subprocess.TimeoutExpired):
             process.wait(rng.uniform(0.3, LATEST_S))
-        tree = list(iter_tree(process.pid))
+        tree = [each.pid for each in list_family(process.pid)]
         if process.poll() is None:
             with suppress(ProcessLookupError):
                 os.kill(rng.choice(tree), signal.SIGKILL)

@@ -24,6 +24,7 @@ from statistics import quantiles
 from typing import Any
 
 import msgspec
+import psutil
 
 from tests.api.growth import Growth, list_events
 from tests.conftest import unpack
@@ -125,9 +126,9 @@ async def start_server(lake_dir: Path, port: int) -> asyncio.subprocess.Process:
 
 
 def read_cpu_s(process: asyncio.subprocess.Process) -> float:
-    """Return the CPU time that a process has used (proc(5): utime and stime of its stat)."""
-    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(") ")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """Return the CPU time that a process has used."""
+    spent = psutil.Process(process.pid).cpu_times()
+    return float(spent.user + spent.system)
 
 
 async def show_all(

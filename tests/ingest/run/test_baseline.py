@@ -1,10 +1,8 @@
 """Baseline: a lake that begins late knows every account as the lake of the whole chain does."""
 
-import os
 import random
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -13,12 +11,13 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pyarrow as pa
 import pytest
 
-from tests.crash.test_worker_kills import iter_tree
 from tests.damage import flip_any
 from tests.ingest.facts import ask
+from tests.ingest.simulator.service import list_family
 from tests.ingest.statefiles import Split, write_states
 from tests.ingest.whole import ingest_node, tree_digest
 from tests.patience import PATIENT, compose
@@ -528,8 +527,8 @@ def test_any_workers_and_the_same_command_after_a_kill_give_the_same_bytes(
             [*run, str(lake), str(workers)], cwd=ROOT, stderr=subprocess.DEVNULL
         )
         time.sleep(luck.uniform(0.3, 1) * took_s)
-        with suppress(ProcessLookupError):
-            os.kill(luck.choice([*iter_tree(process.pid)]), signal.SIGKILL)
+        with suppress(psutil.NoSuchProcess):
+            luck.choice(list_family(process.pid)).kill()
         process.wait()
         assert verify_lake(lake).damage == []
         bring_state(demo_node, lake)

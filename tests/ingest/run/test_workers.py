@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ingest.run.test_pipeline import SMALL
+from tests.ingest.simulator.service import is_alive
 from tests.patience import wait_for
 from tonlake.ingest.blocks import BlockSource
 from tonlake.ingest.decode.piece import Piece
@@ -144,14 +145,6 @@ def test_workers_end_with_their_parent(tmp_path: Path) -> None:
         parent.kill()
         parent.wait()
     wait_for(lambda: not any(map(is_alive, pids)), 20)
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"
 
 
 def test_few_blocks_and_lite_servers_need_no_workers(tmp_path: Path) -> None:

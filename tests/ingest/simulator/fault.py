@@ -13,7 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.ingest.simulator.service import Service, list_children
+import psutil
+
+from tests.ingest.simulator.service import Service
 
 if TYPE_CHECKING:
     import random
@@ -99,9 +101,9 @@ class Faults:
     def _kill_child(self) -> None:
         """Kill a process that the follower started: a TVM, if one is running."""
         if (pid := self._service.follower) is not None:
-            for child in list_children(pid):
-                with suppress(ProcessLookupError):
-                    os.kill(child, signal.SIGKILL)
+            with suppress(psutil.NoSuchProcess):
+                for child in psutil.Process(pid).children():
+                    child.kill()
 
     def _kill_node(self) -> None:
         self.dies_in_s = self._dice.uniform(0, MAX_WRITING_S)

@@ -9,6 +9,8 @@ from pathlib import Path
 from statistics import linear_regression, mean
 from typing import Any
 
+import psutil
+
 from tests.bench.clock import cpu_clock_of
 from tests.bench.figure import percentile
 from tests.ingest.facts import ask
@@ -27,8 +29,8 @@ MAX_TOOTH = 1.25
 
 def read_own_mib(pid: int) -> float:
     """Return the private memory of a process."""
-    lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
-    return int(lines.partition("RssAnon:")[2].split()[0]) / 1024
+    used = psutil.Process(pid).memory_info()
+    return float(used.rss - used.shared) / (1 << 20)
 
 
 class Watch:
@@ -46,7 +48,7 @@ class Watch:
     def _run(self) -> None:
         while not self._is_over.wait(SAMPLE_S):
             for name, find in self._pids.items():
-                with suppress(OSError):
+                with suppress(OSError, psutil.Error):
                     if (pid := find()) is not None:
                         self._sample(name, pid)
 

@@ -8,16 +8,18 @@ import socket
 import subprocess
 import sys
 from contextlib import closing, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+import psutil
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from tests.ingest.simulator.fault import Clock
 
 SERVE = "from tonlake.api.command.start import start; start()"
-FOLLOWER, MAINTENANCE = b"ingest.run.tail", b"lake.maintenance.schedule"
+FOLLOWER, MAINTENANCE = "ingest.run.tail", "lake.maintenance.schedule"
 
 
 class Service:
@@ -67,24 +69,25 @@ class Service:
         self._log.close()
 
 
-def find_child(pid: int, command: bytes) -> int | None:
+def find_child(pid: int, command: str) -> int | None:
     """Return the child process whose command line contains ``command``."""
-    for child in list_children(pid):
-        with suppress(OSError):
-            if command in Path(f"/proc/{child}/cmdline").read_bytes():
-                return child
+    for process in psutil.process_iter(["ppid", "cmdline"]):
+        found = process.info
+        if found["ppid"] == pid and command in " ".join(found["cmdline"] or ()):
+            return int(process.pid)
     return None
 
 
-def list_children(pid: int) -> list[int]:
-    """Return the child processes of a process.
+def list_family(pid: int) -> list[psutil.Process]:
+    """Return a process and its descendants; none if it has ended."""
+    with suppress(psutil.NoSuchProcess):
+        main = psutil.Process(pid)
+        return [main, *main.children(recursive=True)]
+    return []
 
-    From each process's parent: a thread that ends passes its children to another thread, and a
-    reader of ``task/*/children`` may see them in neither.
-    """
-    found: list[int] = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            if int(path.read_text(encoding="utf-8").rpartition(")")[2].split()[1]) == pid:
-                found.append(int(path.parent.name))
-    return found
+
+def is_alive(pid: int) -> bool:
+    """Return whether a process runs; one that waits for its parent does not."""
+    with suppress(psutil.NoSuchProcess):
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    return False

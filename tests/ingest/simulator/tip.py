@@ -25,13 +25,15 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
+import psutil
+
 from tests.bench.clock import cpu_clock_of
 from tests.bench.manyfiles import open_lake, show_status
 from tests.ingest.simulator.chain import VARIED, DemoMoulds
 from tests.ingest.simulator.node import SimulatedNode
 from tests.ingest.simulator.process import start
 from tests.ingest.simulator.report import compare_with_node, read_own_mib
-from tests.ingest.simulator.service import list_children
+from tests.ingest.simulator.service import list_family
 from tests.made.chain import REMEMBERED_MC_BLOCKS, Chain
 from tests.patience import compose
 from tonlake.ingest.run.follow import Follower
@@ -72,9 +74,9 @@ Figures = dict[str, float]
 def beside_s() -> float:
     """Return the CPU seconds of the children of this process, ended ones included."""
     used, live_s = resource.getrusage(resource.RUSAGE_CHILDREN), 0.0
-    for pid in list_children(os.getpid()):
+    for child in psutil.Process().children():
         with suppress(OSError):
-            live_s += time.clock_gettime(cpu_clock_of(pid))
+            live_s += time.clock_gettime(cpu_clock_of(child.pid))
     return used.ru_utime + used.ru_stime + live_s
 
 
@@ -198,7 +200,7 @@ class Tip:
         """Kill the follower, its maintenance, or both, while they work."""
         time.sleep(self._dice.uniform(0, MAX_STEP_S))
         follower: Any = self._process.pid
-        children = list_children(follower)
+        _me, *children = [each.pid for each in list_family(follower)]
         victims = self._dice.choice(([follower], children, [follower, *children]))
         for pid in victims:
             with suppress(ProcessLookupError):
