@@ -8,7 +8,6 @@ the run ends.
 
 import os
 import platform
-import shutil
 import signal
 import sys
 import tempfile
@@ -152,8 +151,6 @@ def list_skipped(*, no_peer: bool) -> list[str]:
         skipped.append("PostgreSQL beside the lake, units of its time: --no-peer")
     elif find_server() is None:
         skipped.append(f"PostgreSQL beside the lake, units of its time: none below {BIN_DIRS}")
-    if shutil.which("wrk") is None:
-        skipped.append("load by wrk: it is not installed; threads of this program ask instead")
     return skipped
 
 

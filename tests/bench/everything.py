@@ -1,27 +1,19 @@
 """Benchmarks ``tonlake ingest`` with everything on, and following a growing node.
 
-    python -m tests.bench.everything [--node FOLDER ...] [--workers N ...] [--rounds N]
-
 The peer is the CPU that PostgreSQL takes to copy and index the same rows. Costs are marginal: the
 cost of the same command for the newest block alone, which is mostly imports, is subtracted.
 """
 
 import shutil
-import signal
-import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from statistics import mean, median
+from statistics import mean
 from typing import NamedTuple
 
-import click
-from rich.console import Console
-
 from tests.bench.decode import has_native
-from tests.bench.figure import Figure, at_least, at_most, percentile, print_figures
+from tests.bench.figure import Figure, at_least, at_most, percentile
 from tests.bench.peer.store import load_peer
 from tests.bench.postgres import find_server, running_server
 from tests.bench.process import Used, read_others_s, run_ingest
@@ -58,8 +50,6 @@ SMALL_MS = {range(2, 9): 6, range(25, 41): 12}
 DAY_BLOCKS, DAY_SHARD_BLOCKS, DAY_SHARES, DAY_S, DAY_GROWTH = 432_000, 3, (100, 10), 1200, 1.1
 """Masterchain blocks of a day of 2026, shard blocks of each, parts that are ingested, limits."""
 
-Folder = click.Path(exists=True, file_okay=False, path_type=Path)
-
 
 class Cost(NamedTuple):
     """One ingest without its start-up: microseconds a transaction, seconds, and its resources."""
@@ -68,14 +58,6 @@ class Cost(NamedTuple):
     wall_us: float
     start_s: float
     used: Used
-
-
-class Round(NamedTuple):
-    """All costs of one node, measured one after the other; ``peer_us`` is PostgreSQL's."""
-
-    everything: dict[int, Cost]
-    rows: Cost
-    peer_us: float | None
 
 
 def find_node(scratch: Path, transactions: int) -> Path:
@@ -95,28 +77,13 @@ def write_chain(scratch: Path, block: str, transactions: int) -> Path:
 
 
 def measure_node(
-    scratch: Path, node: Path, workers: Sequence[int], *, rounds: int = 1, peer: bool = True
+    scratch: Path, node: Path, workers: Sequence[int], *, peer: bool = True
 ) -> list[Figure]:
     """Ingest a node with each number of workers; return costs, speed-up and memory."""
-    done = [_go_round(scratch, node, workers, peer=peer) for _ in range(rounds)]
-    area = f"{AREA}: {done[0].rows.used.transactions:,} transactions"
-    first, *others = workers
-    figures = [
-        _describe_cost(area, "everything", [one.everything[first] for one in done], UNITS),
-        _describe_cost(area, "rows and traces", [one.rows for one in done], ROWS_UNITS),
-    ]
-    units = [one.peer_us for one in done if one.peer_us is not None]
-    figures = [figure.beside(median(units) if units else None) for figure in figures]
-    for count in others:
-        figures += _describe_workers(area, first, count, done)
-    return figures
-
-
-def _go_round(scratch: Path, node: Path, workers: Sequence[int], *, peer: bool) -> Round:
     lake = scratch / "lake-everything"
-    everything, peer_us = {}, None
+    costs, peer_us = {}, None
     for count in workers:
-        everything[count] = cost = _measure(scratch, node, lake, count)
+        costs[count] = cost = _measure(scratch, node, lake, count)
         if count == workers[0] and peer and find_server():
             with running_server(scratch) as address:
                 loaded = load_peer(address, lake, scratch)
@@ -125,7 +92,13 @@ def _go_round(scratch: Path, node: Path, workers: Sequence[int], *, peer: bool) 
         shutil.rmtree(lake)
     rows = _measure(scratch, node, lake, workers[0], ROWS_ONLY)
     shutil.rmtree(lake)
-    return Round(everything, rows, peer_us)
+    area = f"{AREA}: {rows.used.transactions:,} transactions"
+    first, *others = workers
+    return [
+        _describe_cost(area, "everything", costs[first], UNITS).beside(peer_us),
+        _describe_cost(area, "rows and traces", rows, ROWS_UNITS).beside(peer_us),
+        *(figure for count in others for figure in _describe_workers(area, first, count, costs)),
+    ]
 
 
 def _measure(
@@ -145,51 +118,48 @@ def _measure(
     )
 
 
-def _describe_cost(area: str, name: str, costs: Sequence[Cost], units: float) -> Figure:
+def _describe_cost(area: str, name: str, cost: Cost, units: float) -> Figure:
     """Return the cost of a transaction in one process, at most ``units`` times the peer's."""
-    start_s = median(cost.start_s for cost in costs)
-    cpu_us = median(cost.cpu_us for cost in costs)
     return Figure(
         area=area,
         name=f"{name}, one process",
         unit="us/tx",
-        value=cpu_us,
-        wall=median(cost.wall_us for cost in costs),
+        value=cost.cpu_us,
+        wall=cost.wall_us,
         targets={"ratio": at_least(1 / units)},
-        note=f"{US_PER_S / cpu_us:,.0f} tx/s/core, and {start_s:.1f} s once, to start; "
-        f"{costs[0].used.main_mib:,.0f} MiB",
+        note=f"{US_PER_S / cost.cpu_us:,.0f} tx/s/core, and {cost.start_s:.1f} s once, to start; "
+        f"{cost.used.main_mib:,.0f} MiB",
     )
 
 
-def _describe_workers(area: str, first: int, count: int, rounds: Sequence[Round]) -> list[Figure]:
+def _describe_workers(area: str, first: int, count: int, costs: Mapping[int, Cost]) -> list[Figure]:
     """Return the costs of several workers relative to one, and the memory of all processes."""
-    costs = [one.everything[count] for one in rounds]
-    faster = [one.everything[first].wall_us / one.everything[count].wall_us for one in rounds]
-    largest = [max(cost.used.main_mib, *cost.used.others_mib) for cost in costs]
-    serial = [cost.used.main_s / cost.used.cpu_s for cost in costs]
+    cost = costs[count]
+    largest_mib = max(cost.used.main_mib, *cost.used.others_mib)
     return [
         Figure(
             area=area,
             name=f"everything, {count} workers",
             unit="us/tx",
-            value=median(cost.cpu_us for cost in costs),
-            wall=median(cost.wall_us for cost in costs),
-            note=f"CPU of all processes; {median(serial):.0%} of it in the one that commits",
+            value=cost.cpu_us,
+            wall=cost.wall_us,
+            note=f"CPU of all processes; {cost.used.main_s / cost.used.cpu_s:.0%} of it in the one "
+            "that commits",
         ),
         Figure(
             area=area,
             name=f"throughput by the clock, {count} workers to one process",
             unit="x",
-            value=median(faster),
+            value=costs[first].wall_us / cost.wall_us,
             targets={"value": at_least(TWO_TO_ONE)} if (first, count) == (1, 2) else {},
         ),
         Figure(
             area=area,
             name=f"peak memory, {count} workers: all processes together",
             unit="MiB",
-            value=max(cost.used.together_mib for cost in costs),
+            value=cost.used.together_mib,
             targets={"value": at_most(MEMORY_MIB + MEMORY_OF_WORKER_MIB * count)},
-            note=f"a page that several have counts once; the largest has {max(largest):,.0f} MiB",
+            note=f"a page that several have counts once; the largest has {largest_mib:,.0f} MiB",
         ),
     ]
 
@@ -307,32 +277,3 @@ def measure_day(scratch: Path) -> list[Figure]:
             targets={"value": at_most(DAY_GROWTH)},
         ),
     ]
-
-
-@click.command()
-@click.option("--node", "nodes", multiple=True, type=Folder, help="Folder of a node to ingest.")
-@click.option("--transactions", default=100_000, show_default=True, help="Of a made chain.")
-@click.option("--workers", multiple=True, type=int, default=(1, 2), show_default=True)
-@click.option("--rounds", default=1, show_default=True)
-@click.option("--no-peer", is_flag=True, help="Skip PostgreSQL.")
-@click.option("--scratch", type=Folder, help="Folder for temporary files.")
-def main(
-    *,
-    nodes: tuple[Path, ...],
-    transactions: int,
-    workers: tuple[int, ...],
-    rounds: int,
-    no_peer: bool,
-    scratch: Path | None,
-) -> None:
-    """Ingest nodes with everything on, and print the costs."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    with tempfile.TemporaryDirectory(prefix="tonlake-bench-", dir=scratch) as name:
-        folder = Path(name)
-        for node in nodes or (find_node(folder, transactions),):
-            figures = measure_node(folder, node, workers, rounds=rounds, peer=not no_peer)
-            print_figures(figures, Console(width=170))
-
-
-if __name__ == "__main__":
-    main()

@@ -2,9 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from itertools import cycle, islice
-from typing import Any
-
-import msgspec
+from typing import Any, NamedTuple
 
 from tests.bench.access import Access
 from tests.bench.arguments import Draw
@@ -22,20 +20,18 @@ _CREATED_LT = 14
 
 Keys = list[Any]
 KeysOf = Callable[[Any], Keys]
-Sides = dict[str, KeysOf]
-"""What must be equal in the answers of both sides, as functions of each side's rows."""
+Sides = tuple[KeysOf, KeysOf]
+"""What must be equal in the answers of lake and peer, as functions of each side's rows."""
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
+class Question(NamedTuple):
     """One kind of question: the method that answers it on both sides, and its arguments."""
 
     name: str
     method: str
     arguments: Sequence[Any]
     targets: dict[str, Target]
-    lake_keys: KeysOf
-    peer_keys: KeysOf
-    """What must be equal in the answers of both sides."""
+    keys: Sides
 
 
 def _names(column: str) -> KeysOf:
@@ -62,21 +58,21 @@ def list_questions(draw: Draw, count: int) -> list[Question]:
     """Return all questions with ``count`` arguments each, or as many as exist."""
     hot, cold = _repeat(draw.hot, count), draw.cold
     hash_of, peer_hash = _names("hash"), _column(1)
-    transactions: Sides = {"lake_keys": hash_of, "peer_keys": peer_hash}
-    sets: Sides = {"lake_keys": _set(hash_of), "peer_keys": _set(peer_hash)}
-    messages: Sides = {"lake_keys": _set(_names("msg_hash")), "peer_keys": _set(_column(3))}
+    transactions: Sides = hash_of, peer_hash
+    sets: Sides = _set(hash_of), _set(peer_hash)
+    messages: Sides = _set(_names("msg_hash")), _set(_column(3))
     # The peer has two rows per message, and orders messages of one logical time differently.
-    newest_message: Sides = {
-        "lake_keys": lambda rows: [row["created_lt"] for row in rows[:1]],
-        "peer_keys": lambda rows: [row[_CREATED_LT] for row in rows[:1]],
-    }
+    newest_message: Sides = (
+        lambda rows: [row["created_lt"] for row in rows[:1]],
+        lambda rows: [row[_CREATED_LT] for row in rows[:1]],
+    )
     pages = [
         Question(
-            name=f"account, last {limit}, {kind}",
-            method="account_page",
-            arguments=[(account, limit) for account in accounts],
-            targets=LOOKUP if limit <= 100 else FASTER,
-            **transactions,
+            f"account, last {limit}, {kind}",
+            "account_page",
+            [(account, limit) for account in accounts],
+            LOOKUP if limit <= 100 else FASTER,
+            transactions,
         )
         for limit, kind, accounts in (
             *((10, "hot", hot), (10, "cold", cold), (100, "hot", hot), (100, "cold", cold)),
@@ -84,18 +80,15 @@ def list_questions(draw: Draw, count: int) -> list[Question]:
         )
     ]
     thousand = [draw.accounts[at : at + 1000] for at in range(0, len(draw.accounts), 250)]
-    states: Sides = {"lake_keys": _set(hash_of), "peer_keys": _set(_column(3))}
-    numbers: Sides = {"lake_keys": _numbers, "peer_keys": _numbers}
-    totals: Sides = {"lake_keys": _totals, "peer_keys": _totals}
-    balances: Sides = {
-        "lake_keys": lambda rows: [int(row.balance) for row in rows],
-        "peer_keys": _column(1),
-    }
+    states: Sides = _set(hash_of), _set(_column(3))
+    totals: Sides = _totals, _totals
+    balances: Sides = (lambda rows: [int(row.balance) for row in rows]), _column(1)
     anything = [None] * count
     opcodes = _repeat(draw.opcodes, count)
     single = [[account] for account in draw.accounts[:count]]
     thousands = _repeat([part for part in thousand if len(part) == 1000] or thousand, count)
     kinds: list[tuple[str, str, Sequence[Any], dict[str, Target], Sides]] = [
+        ("transaction by hash", "transaction", draw.transactions, LOOKUP, transactions),
         ("message by hash", "message", draw.messages, LOOKUP, messages),
         ("messages by body hash", "body", draw.bodies, LOOKUP, newest_message),
         ("messages by opcode, last 100", "opcode", opcodes, LOOKUP, newest_message),
@@ -104,21 +97,11 @@ def list_questions(draw: Draw, count: int) -> list[Question]:
         ("top 100 by balance", "top_balances", anything, LOOKUP, balances),
         ("latest state of 1 account", "states", single, LOOKUP, states),
         ("latest states of 1,000 accounts", "states", thousands, LARGE_LOOKUP, states),
-        ("all by hour and exit code", "by_hour", anything, ANALYSIS, numbers),
+        ("all by hour and exit code", "by_hour", anything, ANALYSIS, (_numbers, _numbers)),
         ("top 100 destinations by value, all", "destinations", anything, ANALYSIS, totals),
     ]
-    first = ("transaction by hash", "transaction", draw.transactions, LOOKUP, transactions)
-    return [_make(*first), *pages, *(_make(*kind) for kind in kinds)]
-
-
-def _make(
-    name: str,
-    method: str,
-    arguments: Sequence[Any],
-    targets: dict[str, Target],
-    keys: Sides,
-) -> Question:
-    return Question(name=name, method=method, arguments=arguments, targets=targets, **keys)
+    first, *others = (Question(*kind) for kind in kinds)
+    return [first, *pages, *others]
 
 
 def _repeat(values: Sequence[Any], count: int) -> list[Any]:
@@ -150,10 +133,8 @@ def check_answers(
 ) -> None:
     """Compare a sample of answers."""
     for argument in question.arguments[:CHECKED_ANSWERS]:
-        ours, theirs = (
-            question.lake_keys(ask_lake(argument)),
-            question.peer_keys(ask_peer(argument)),
-        )
+        of_lake, of_peer = question.keys
+        ours, theirs = of_lake(ask_lake(argument)), of_peer(ask_peer(argument))
         if ours != theirs:
             raise AssertionError(
                 f"{question.name} of {str(argument)[:100]}: the lake answers {len(ours)} "
