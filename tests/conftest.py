@@ -177,6 +177,12 @@ def patience() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """What runs tests that are coroutines: the event loop of the product, not of others."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
 def demo_facts() -> Path:
     """Folder with the demo node's expected facts (``expected*.json[l]``, zero states)."""
     return DEMO

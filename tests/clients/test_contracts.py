@@ -1,7 +1,5 @@
 """The client toncenter reads the demo node's tokens, names and wallets from version 3."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -13,20 +11,13 @@ from tests.conftest import Facts
 pytestmark = pytest.mark.usefixtures("tvm")
 
 
-def _ask(server: str, ask: Callable[[Any], Awaitable[None]]) -> None:
-    async def run() -> None:
-        async with ToncenterRestClient(base_url=server, rps_limit=0) as client:
-            await ask(client.v3)
-
-    asyncio.run(run())
-
-
 def _list(facts: Facts, kind: str) -> list[dict[str, Any]]:
     return [item for item in facts.summary["contracts"] if item["kind"] == kind]
 
 
-def test_jettons(server: str, facts: Facts) -> None:
-    async def ask(v3: Any) -> None:
+async def test_jettons(server: str, facts: Facts) -> None:
+    async with ToncenterRestClient(base_url=server, rps_limit=0) as client:
+        v3: Any = client.v3
         masters = await v3.jettons.get_jetton_masters(limit=100)
         wanted = {to_raw(item["address"]) for item in _list(facts, "jetton_master")}
         assert {master.address for master in masters.jetton_masters} == wanted
@@ -46,11 +37,10 @@ def test_jettons(server: str, facts: Facts) -> None:
         burns = await v3.jettons.get_jetton_burns(limit=5)
         assert isinstance(burns.jetton_burns, list)
 
-    _ask(server, ask)
 
-
-def test_nfts_and_names(server: str, facts: Facts) -> None:
-    async def ask(v3: Any) -> None:
+async def test_nfts_and_names(server: str, facts: Facts) -> None:
+    async with ToncenterRestClient(base_url=server, rps_limit=0) as client:
+        v3: Any = client.v3
         (collection,) = _list(facts, "nft_collection")
         found = await v3.nfts.get_nft_items(
             collection_address=[to_raw(collection["address"])], limit=100
@@ -68,11 +58,10 @@ def test_nfts_and_names(server: str, facts: Facts) -> None:
             (record,) = (await v3.dns.get_dns_records(domain=item["domain"])).records
             assert record.nft_item_address == to_raw(item["address"])
 
-    _ask(server, ask)
 
-
-def test_accounts(server: str, facts: Facts) -> None:
-    async def ask(v3: Any) -> None:
+async def test_accounts(server: str, facts: Facts) -> None:
+    async with ToncenterRestClient(base_url=server, rps_limit=0) as client:
+        v3: Any = client.v3
         wallets = [to_raw(item["address"]) for item in _list(facts, "wallet_v5r1")]
         states = await v3.accounts.get_wallet_states(wallets)
         assert all(wallet.is_wallet for wallet in states.wallets)
@@ -89,5 +78,3 @@ def test_accounts(server: str, facts: Facts) -> None:
         assert (
             await v3.vesting.get_vesting_contracts(contract_address=wallets)
         ).vesting_contracts == []
-
-    _ask(server, ask)

@@ -1,8 +1,8 @@
 """toncenter and tonutils, run against the served demo lake."""
 
-import asyncio
 import base64
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -22,26 +22,18 @@ def _b64(hex_digits: str) -> str:
     return base64.b64encode(bytes.fromhex(hex_digits)).decode()
 
 
-def _with_toncenter(server: str, ask: Callable[[Any], Awaitable[None]]) -> None:
-    async def run() -> None:
-        async with ToncenterRestClient(base_url=server, rps_limit=0) as client:
-            await ask(client.v2)
-
-    asyncio.run(run())
+@asynccontextmanager
+async def open_toncenter(server: str) -> AsyncIterator[Any]:
+    async with ToncenterRestClient(base_url=server, rps_limit=0) as client:
+        yield client.v2
 
 
-def _with_tonutils(server: str, ask: Callable[[Any], Awaitable[None]]) -> None:
-    async def run() -> None:
-        async with ToncenterClient(
-            NetworkGlobalID.MAINNET, base_url=f"{server}/api/v2", rps_limit=1000
-        ) as client:
-            await ask(client)
-
-    asyncio.run(run())
+def open_tonutils(server: str) -> ToncenterClient:
+    return ToncenterClient(NetworkGlobalID.MAINNET, base_url=f"{server}/api/v2", rps_limit=1000)
 
 
-def test_toncenter_accounts(server: str, facts: Facts) -> None:
-    async def ask(v2: Any) -> None:
+async def test_toncenter_accounts(server: str, facts: Facts) -> None:
+    async with open_toncenter(server) as v2:
         for account in facts.accounts[::3]:
             address, balance = account["address"], str(account.get("balance", 0))
             assert await v2.accounts.get_address_balance(address) == balance
@@ -54,13 +46,11 @@ def test_toncenter_accounts(server: str, facts: Facts) -> None:
             assert wallet.account_state is not None
             assert await v2.accounts.get_address_state(address) == info.state
 
-    _with_toncenter(server, ask)
 
-
-def test_toncenter_history(server: str, facts: Facts) -> None:
+async def test_toncenter_history(server: str, facts: Facts) -> None:
     expected = [(str(r["lt"]), _b64(r["hash"])) for r in facts.history(0, SHOP[2:])]
 
-    async def ask(v2: Any) -> None:
+    async with open_toncenter(server) as v2:
         found: list[tuple[str, str]] = []
         start: dict[str, str] = {}
         while True:
@@ -82,11 +72,9 @@ def test_toncenter_history(server: str, facts: Facts) -> None:
         sender = await v2.transactions.try_locate_source_tx(*ends)
         assert message.hash in [sent.hash for sent in sender.out_msgs]
 
-    _with_toncenter(server, ask)
 
-
-def test_toncenter_blocks(server: str, facts: Facts) -> None:
-    async def ask(v2: Any) -> None:
+async def test_toncenter_blocks(server: str, facts: Facts) -> None:
+    async with open_toncenter(server) as v2:
         assert (await v2.blocks.get_masterchain_info()).last.seqno == 238
         assert (await v2.blocks.get_consensus_block()).consensus_block == 238
         for row in facts.blocks[::25]:
@@ -101,13 +89,11 @@ def test_toncenter_blocks(server: str, facts: Facts) -> None:
             assert len(ids.transactions) == len(whole.transactions) == row["tx_count"]
         assert len((await v2.blocks.get_shards(238)).shards) == 2
 
-    _with_toncenter(server, ask)
 
-
-def test_toncenter_configuration_and_forms(server: str) -> None:
+async def test_toncenter_configuration_and_forms(server: str) -> None:
     friendly = Address(SHOP).to_str()
 
-    async def ask(v2: Any) -> None:
+    async with open_toncenter(server) as v2:
         assert (await v2.configuration.get_config_param(15)).config.bytes
         assert (await v2.configuration.get_config_all(seqno=100)).config.bytes
         assert (await v2.configuration.get_libraries(["0" * 64, "1" * 64])).result == []
@@ -118,13 +104,10 @@ def test_toncenter_configuration_and_forms(server: str) -> None:
         answer = await v2.rpc.json_rpc("getAddressState", params={"address": SHOP})
         assert "active" in str(answer)
 
-    _with_toncenter(server, ask)
 
-
-def test_toncenter_get_methods(server: str, facts: Facts, tvm: None) -> None:
-    del tvm
-
-    async def ask(v2: Any) -> None:
+@pytest.mark.usefixtures("tvm")
+async def test_toncenter_get_methods(server: str, facts: Facts) -> None:
+    async with open_toncenter(server) as v2:
         for _what, (body, answer) in list_calls(facts.summary):
             found = await v2.runmethod.run_get_method(**body)
             assert found.exit_code == answer["exit_code"]
@@ -133,13 +116,10 @@ def test_toncenter_get_methods(server: str, facts: Facts, tvm: None) -> None:
             entries = [entry.model_dump(by_alias=True) for entry in std.stack]
             assert [read_typed(entry) for entry in entries] == read_recorded(answer)
 
-    _with_toncenter(server, ask)
 
-
-def test_tonutils_get_methods(server: str, facts: Facts, tvm: None) -> None:
-    del tvm
-
-    async def ask(client: ToncenterClient) -> None:
+@pytest.mark.usefixtures("tvm")
+async def test_tonutils_get_methods(server: str, facts: Facts) -> None:
+    async with open_tonutils(server) as client:
         for _what, (body, answer) in list_calls(facts.summary):
             if body["stack"]:
                 continue
@@ -150,21 +130,17 @@ def test_tonutils_get_methods(server: str, facts: Facts, tvm: None) -> None:
                 if isinstance(expected, int):
                     assert value == expected
 
-    _with_tonutils(server, ask)
 
-
-def test_toncenter_errors(server: str) -> None:
-    async def ask(v2: Any) -> None:
+async def test_toncenter_errors(server: str) -> None:
+    async with open_toncenter(server) as v2:
         with pytest.raises(ToncenterError, match="Failed to parse ton_addr"):
             await v2.accounts.get_address_balance("nothing")
 
-    _with_toncenter(server, ask)
 
-
-def test_tonutils_accounts(server: str, facts: Facts) -> None:
+async def test_tonutils_accounts(server: str, facts: Facts) -> None:
     words = {"active": "active", "uninit": "uninit", "nonexist": "nonexist"}
 
-    async def ask(client: ToncenterClient) -> None:
+    async with open_tonutils(server) as client:
         for account in facts.accounts:
             info = await client.get_info(account["address"])
             assert info.balance == int(account.get("balance", 0))
@@ -175,14 +151,12 @@ def test_tonutils_accounts(server: str, facts: Facts) -> None:
                 assert info.code is not None
                 assert info.code.hash.hex() == account["code_hash"]
 
-    _with_tonutils(server, ask)
 
-
-def test_tonutils_history(server: str, facts: Facts) -> None:
+async def test_tonutils_history(server: str, facts: Facts) -> None:
     history = facts.history(0, SHOP[2:])
     collector = facts.history(-1, "33" * 32)
 
-    async def ask(client: ToncenterClient) -> None:
+    async with open_tonutils(server) as client:
         found = await client.get_transactions(SHOP, limit=1000)
         assert [(tx.lt, tx.cell.hash.hex()) for tx in found] == [
             (row["lt"], row["hash"]) for row in history
@@ -194,11 +168,7 @@ def test_tonutils_history(server: str, facts: Facts) -> None:
         found = await client.get_transactions(SHOP, limit=1000, to_lt=middle)
         assert [tx.lt for tx in found] == [row["lt"] for row in history[:20]]
 
-    _with_tonutils(server, ask)
 
-
-def test_tonutils_configuration(server: str) -> None:
-    async def ask(client: ToncenterClient) -> None:
+async def test_tonutils_configuration(server: str) -> None:
+    async with open_tonutils(server) as client:
         assert {0, 1, 15, 34} <= (await client.get_config()).keys()
-
-    _with_tonutils(server, ask)

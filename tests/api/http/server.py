@@ -70,7 +70,7 @@ async def serving(app: Any, connections: Connections) -> AsyncIterator[Clients]:
     config = configure_server(app, connections)
     config.lifespan = "off"
     config.load()
-    state = uvicorn.server.ServerState()
+    state, others = uvicorn.server.ServerState(), asyncio.all_tasks()
 
     def connect() -> asyncio.Protocol:
         protocol: Any = config.http_protocol_class
@@ -86,7 +86,7 @@ async def serving(app: Any, connections: Connections) -> AsyncIterator[Clients]:
     finally:
         await clients.close()
         server.close()
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        tasks = asyncio.all_tasks() - others
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -48,23 +48,20 @@ async def open_all(layer: admission.Crowd, scopes: list[Any]) -> list[asyncio.Ta
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_streams_are_bounded(kind: str) -> None:
-    async def run() -> None:
-        app = Streams()
-        layer = admission.Crowd(app, most=4)
-        tasks = await open_all(layer, [make_scope(kind, "a") for _ in range(3)])
-        assert app.refusals == [type(None), type(None), ShareExceeded]
-        tasks += await open_all(layer, [make_scope(kind, name) for name in "bcd"])
-        last = LakeUnavailable if kind == "websocket" else type(None)
-        assert app.refusals[3:] == [type(None), type(None), last]
-        tasks += await open_all(layer, [make_scope(kind, "e", "/api")])
-        assert app.refusals[6:] == [type(None)]
-        app.ended.set()
-        await asyncio.gather(*tasks)
-        await asyncio.gather(*await open_all(layer, [make_scope(kind, "a")]))
-        assert app.refusals[7:] == [type(None)]
-
-    asyncio.run(run())
+async def test_streams_are_bounded(kind: str) -> None:
+    app = Streams()
+    layer = admission.Crowd(app, most=4)
+    tasks = await open_all(layer, [make_scope(kind, "a") for _ in range(3)])
+    assert app.refusals == [type(None), type(None), ShareExceeded]
+    tasks += await open_all(layer, [make_scope(kind, name) for name in "bcd"])
+    last = LakeUnavailable if kind == "websocket" else type(None)
+    assert app.refusals[3:] == [type(None), type(None), last]
+    tasks += await open_all(layer, [make_scope(kind, "e", "/api")])
+    assert app.refusals[6:] == [type(None)]
+    app.ended.set()
+    await asyncio.gather(*tasks)
+    await asyncio.gather(*await open_all(layer, [make_scope(kind, "a")]))
+    assert app.refusals[7:] == [type(None)]
 
 
 @pytest.mark.parametrize("speaks", [True, False])
@@ -176,7 +173,7 @@ def test_who_waits_too_long_is_refused_and_so_is_who_comes_behind(
 
 
 @pytest.mark.parametrize(("in_flight", "lag_s", "is_refused"), [(1, 9, False), (2, 9, True)])
-def test_a_loop_that_is_late_admits_no_more_than_a_few(
+async def test_a_loop_that_is_late_admits_no_more_than_a_few(
     queue: admission.ThreadQueue,
     in_flight: int,
     lag_s: float,
@@ -184,31 +181,28 @@ def test_a_loop_that_is_late_admits_no_more_than_a_few(
 ) -> None:
     refusals: list[bool] = []
 
-    async def run() -> None:
-        ended = asyncio.Event()
+    ended = asyncio.Event()
 
-        async def app(scope: Any, _receive: Any, _send: Any) -> None:
-            refusals.append(REFUSAL in scope["state"])
-            await ended.wait()
+    async def app(scope: Any, _receive: Any, _send: Any) -> None:
+        refusals.append(REFUSAL in scope["state"])
+        await ended.wait()
 
-        loop: Any = Loop()
-        pulse = admission.Pulse(loop)
-        queues = admission.Queues(queue, queue, queue)
-        layer = admission.Admission(app, queues, pulse, most=9, calm=2, wait_s=WAIT_S)
-        scopes = [
-            {"type": "http", "method": "GET", "path": "/x", "query_string": b"", "state": {}}
-            for _ in range(in_flight + 1)
-        ]
-        tasks = [asyncio.create_task(layer(one, None, None)) for one in scopes[1:]]  # type: ignore[arg-type]
-        await asyncio.sleep(0.01)
-        pulse.start(loop)
-        loop.now_s += admission.EVERY_S + lag_s
-        tasks.append(asyncio.create_task(layer(scopes[0], None, None)))  # type: ignore[arg-type]
-        await asyncio.sleep(0.01)
-        ended.set()
-        await asyncio.gather(*tasks)
-
-    asyncio.run(run())
+    loop: Any = Loop()
+    pulse = admission.Pulse(loop)
+    queues = admission.Queues(queue, queue, queue)
+    layer = admission.Admission(app, queues, pulse, most=9, calm=2, wait_s=WAIT_S)
+    scopes = [
+        {"type": "http", "method": "GET", "path": "/x", "query_string": b"", "state": {}}
+        for _ in range(in_flight + 1)
+    ]
+    tasks = [asyncio.create_task(layer(one, None, None)) for one in scopes[1:]]  # type: ignore[arg-type]
+    await asyncio.sleep(0.01)
+    pulse.start(loop)
+    loop.now_s += admission.EVERY_S + lag_s
+    tasks.append(asyncio.create_task(layer(scopes[0], None, None)))  # type: ignore[arg-type]
+    await asyncio.sleep(0.01)
+    ended.set()
+    await asyncio.gather(*tasks)
     assert refusals == [*[False] * in_flight, is_refused]
 
 

@@ -118,24 +118,21 @@ def test_a_header_that_would_begin_another_is_not_sent() -> None:
     assert answer == b""
 
 
-def test_a_message_too_large_closes_its_socket() -> None:
+async def test_a_message_too_large_closes_its_socket() -> None:
     async def measure(_scope: Any, receive: Any, send: Callable[..., Any]) -> None:
         await receive()
         await send({"type": "websocket.accept"})
         while (message := await receive())["type"] == "websocket.receive":
             await send({"type": "websocket.send", "text": str(len(message["text"]))})
 
-    async def ask() -> None:
-        async with (
-            serving(measure, make_connections()) as clients,
-            connect(f"ws://127.0.0.1:{clients.port}/") as socket,
-        ):
-            assert socket.response is not None
-            assert "Sec-WebSocket-Extensions" not in socket.response.headers
-            await socket.send("x" * REQUEST_BYTES)
-            assert await socket.recv() == str(REQUEST_BYTES)
-            await socket.send("x" * (REQUEST_BYTES + 1))
-            with pytest.raises(ConnectionClosedError, match="1009"):
-                await socket.recv()
-
-    asyncio.run(ask())
+    async with (
+        serving(measure, make_connections()) as clients,
+        connect(f"ws://127.0.0.1:{clients.port}/") as socket,
+    ):
+        assert socket.response is not None
+        assert "Sec-WebSocket-Extensions" not in socket.response.headers
+        await socket.send("x" * REQUEST_BYTES)
+        assert await socket.recv() == str(REQUEST_BYTES)
+        await socket.send("x" * (REQUEST_BYTES + 1))
+        with pytest.raises(ConnectionClosedError, match="1009"):
+            await socket.recv()

@@ -122,21 +122,18 @@ def test_a_body_comes_at_a_minimum_rate(client: Client, refused: bool) -> None: 
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2])
-def test_the_oldest_of_too_many_bodies_is_dropped(app: Recorder, steps: int) -> None:
-    async def run() -> None:
-        layer = make_layer(app, share=4)
-        tasks = []
-        for _ in range(20):
-            receive = Client(b"a", ends=False).receive
-            tasks.append(asyncio.create_task(layer(make_scope(), receive, unsent)))
-            for _ in range(steps):
-                await asyncio.sleep(0)
-        await asyncio.sleep(0.01)
-        assert [task.done() for task in tasks] == [True] * 16 + [False] * 4
-        await asyncio.gather(*tasks)
-        assert not layer._waiting
-
-    asyncio.run(run())
+async def test_the_oldest_of_too_many_bodies_is_dropped(app: Recorder, steps: int) -> None:
+    layer = make_layer(app, share=4)
+    tasks = []
+    for _ in range(20):
+        receive = Client(b"a", ends=False).receive
+        tasks.append(asyncio.create_task(layer(make_scope(), receive, unsent)))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+    await asyncio.sleep(0.01)
+    assert [task.done() for task in tasks] == [True] * 16 + [False] * 4
+    await asyncio.gather(*tasks)
+    assert not layer._waiting
     assert [type(refusal) for refusal in app.refusals] == [BodyLate] * 20
 
 
@@ -254,15 +251,12 @@ def test_those_that_do_not_read_give_way() -> None:
     assert held == LARGE
 
 
-def test_small_answers_are_sent_whatever_waits() -> None:
-    async def run() -> None:
-        connections = make_connections()
-        layer, transit = carry(connections, most=LARGE)
-        async with serving(layer, connections) as clients:
-            await clients.open(REQUEST % b"/%d" % LARGE)
-            assert transit.held == LARGE
-            for path, status in ((b"/256", b"200"), (b"/1048576", b"503")):
-                client = await clients.open(REQUEST % path, "127.0.0.7")
-                assert (await read(client))[0][9:12] == status
-
-    asyncio.run(run())
+async def test_small_answers_are_sent_whatever_waits() -> None:
+    connections = make_connections()
+    layer, transit = carry(connections, most=LARGE)
+    async with serving(layer, connections) as clients:
+        await clients.open(REQUEST % b"/%d" % LARGE)
+        assert transit.held == LARGE
+        for path, status in ((b"/256", b"200"), (b"/1048576", b"503")):
+            client = await clients.open(REQUEST % path, "127.0.0.7")
+            assert (await read(client))[0][9:12] == status

@@ -462,16 +462,13 @@ def test_a_client_that_hangs_up_at_once_leaves(
 
 
 @mock.patch.object(hub, "KEPT_EVENTS", 8)
-def test_chunks_without_events_are_forgotten_too(tmp_path: Path) -> None:
+async def test_chunks_without_events_are_forgotten_too(tmp_path: Path) -> None:
     found = create_app(tmp_path, PATIENT).state.hub
 
-    async def run() -> None:
+    with mock.patch.object(EventMaker, "make", return_value=[]):
         for chunk in range(20):
             await found._make(chunk, "actions")
         await found.close()
-
-    with mock.patch.object(EventMaker, "make", return_value=[]):
-        asyncio.run(run())
     assert len(found._kept) == found._kept_events == 8
 
 

@@ -92,7 +92,7 @@ def make_pictures(now_s: list[float]) -> Pictures:
     return Pictures(settings, clock=lambda: now_s[0])
 
 
-def test_many_wait_for_one_fetch_and_failures_are_tried_again(host: Host) -> None:
+async def test_many_wait_for_one_fetch_and_failures_are_tried_again(host: Host) -> None:
     now_s = [0.0]
     pictures = make_pictures(now_s)
     host.answers["/gold"] = send(GOLD)
@@ -100,42 +100,33 @@ def test_many_wait_for_one_fetch_and_failures_are_tried_again(host: Host) -> Non
     async def ask(count: int, path: str) -> list[Any]:
         return await asyncio.gather(*(pictures.find(host.url(path)) for _ in range(count)))
 
-    async def work() -> None:
-        assert {each.body for each in await ask(9, "/gold")} == {GOLD}
-        assert await ask(2, "/gone") == [None, None]
-        host.answers["/gone"] = send(GOLD)
-        assert await ask(1, "/gone") == [None]
-        now_s[0] += token_picture.RETRY_S
-        assert (await ask(1, "/gone"))[0].body == GOLD
-
-    asyncio.run(work())
+    assert {each.body for each in await ask(9, "/gold")} == {GOLD}
+    assert await ask(2, "/gone") == [None, None]
+    host.answers["/gone"] = send(GOLD)
+    assert await ask(1, "/gone") == [None]
+    now_s[0] += token_picture.RETRY_S
+    assert (await ask(1, "/gone"))[0].body == GOLD
     assert host.count == {"/gold": 1, "/gone": 2}
 
 
-def test_the_oldest_make_room(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_oldest_make_room(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(token_picture, "CACHE_BYTES", 3 * (token_picture.ENTRY_BYTES + 100))
     pictures = make_pictures([0.0])
     paths = [f"/{number}" for number in range(4)]
     host.answers |= {path: send(GOLD) for path in paths}
 
-    async def work() -> None:
-        for path in [*paths[:3], paths[0], paths[3], paths[0], paths[1]]:
-            assert await pictures.find(host.url(path)) is not None
-
-    asyncio.run(work())
+    for path in [*paths[:3], paths[0], paths[3], paths[0], paths[1]]:
+        assert await pictures.find(host.url(path)) is not None
     assert host.count == {"/0": 1, "/1": 2, "/2": 1, "/3": 1}
 
 
-def test_slow_hosts_hold_few_requests(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_slow_hosts_hold_few_requests(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(token_picture, "MAX_WAITING", 2)
     monkeypatch.setattr("tonlake.ingest.metadata.download.TIMEOUT_MS", 300)
     pictures = make_pictures([0.0])
     host.answers |= {f"/{number}": be_silent for number in range(9)}
 
-    async def work() -> None:
-        asked = (pictures.find(host.url(f"/{number}")) for number in range(9))
-        found = await asyncio.gather(*asked, return_exceptions=True)
-        assert [type(each) for each in found] == [type(None)] * 2 + [ServiceBusy] * 7
-
-    asyncio.run(work())
+    asked = (pictures.find(host.url(f"/{number}")) for number in range(9))
+    found = await asyncio.gather(*asked, return_exceptions=True)
+    assert [type(each) for each in found] == [type(None)] * 2 + [ServiceBusy] * 7
     assert host.count.total() <= 2
