@@ -15,15 +15,13 @@ import click
 import duckdb
 import pytest
 import yaml
-from click.testing import CliRunner
 
 import tonlake
-from tests.commands import list_commands, walk_commands
+from tests.commands import list_commands, run, walk_commands
 from tests.ingest.derive.action.scene import Cell, Scene, account
 from tests.patience import PATIENT
 from tonlake.api.app import create_application
 from tonlake.api.command.loading import NAMES, OTHER_VARIABLES, render_settings
-from tonlake.api.command.main import main
 from tonlake.ingest.derive.action import classifier
 from tonlake.ingest.derive.action.interface import Interfaces
 from tonlake.ingest.derive.action.row import ActionRow
@@ -73,7 +71,7 @@ def test_every_command_is_in_the_table_of_the_readme() -> None:
 
 @pytest.mark.parametrize("name", sorted(list_commands()))
 def test_every_command_has_help_with_an_example(name: str) -> None:
-    asked = CliRunner().invoke(main, [name, "--help"], prog_name="tonlake")
+    asked = run(name, "--help", prog_name="tonlake")
     assert asked.exit_code == 0
     text = asked.output
     assert f"tonlake {name}" in text.split("\n", 1)[1], "an example follows the usage line"
@@ -157,7 +155,7 @@ EXAMPLES = re.findall(r"```sql\n(.*?)```", read("sql.md"), re.DOTALL)
 
 @pytest.mark.parametrize("statement", EXAMPLES, ids=range(len(EXAMPLES)))
 def test_the_examples_in_sql_find_something(statement: str, demo_lake: Path) -> None:
-    answer = CliRunner().invoke(main, ["sql", "--lake", str(demo_lake), statement])
+    answer = run("sql", "--lake", demo_lake, statement)
     assert answer.exit_code == 0, answer.output
     assert len(answer.stdout.splitlines()) > 2
 
@@ -169,7 +167,7 @@ SHOWN = re.findall(
 
 @pytest.mark.parametrize(("statement", "shown"), SHOWN, ids=range(len(SHOWN)))
 def test_the_tutorial_shows_what_is_answered(statement: str, shown: str, demo_lake: Path) -> None:
-    answer = CliRunner().invoke(main, ["sql", "--lake", str(demo_lake), statement])
+    answer = run("sql", "--lake", demo_lake, statement)
     assert [line.rstrip() for line in answer.stdout.splitlines()] == shown.splitlines()
 
 

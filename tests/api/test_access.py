@@ -7,10 +7,11 @@ import threading
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import commands
 from tests.clock import Clock
 from tonlake.api.access import (
     LOOK_EVERY_S,
@@ -22,7 +23,6 @@ from tonlake.api.access import (
     read_keys,
     revoke_key,
 )
-from tonlake.api.command.main import main
 from tonlake.api.errors import KeyFileInvalid
 
 
@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def run(*arguments: str, **env: str) -> Result:
-    return CliRunner().invoke(main, ["key", *arguments], env=env)
+    return commands.run("key", *arguments, env=env)
 
 
 def test_a_key_is_added_listed_and_revoked(path: Path) -> None:

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from litestar.testing import TestClient
 from msgspec import UNSET
 
+from tests.commands import run
 from tests.conftest import Facts
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
-from tonlake.api.command.main import main
 from tonlake.ingest.run.baseline import ingest_state
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.celldb import CellDb
@@ -154,5 +153,5 @@ def test_the_block_of_the_baseline_is_shown(late: TestClient[Any], late_lake: Pa
     assert f"Baseline: all accounts as of masterchain block {FIRST - 1}." in page
     pruned = read_state(late_lake).last_pruned
     assert (f"Pruned: masterchain blocks {FIRST} to {BORDER - 1}." in page) == bool(pruned)
-    shown = CliRunner().invoke(main, ["status", "--lake", str(late_lake)])
+    shown = run("status", "--lake", late_lake)
     assert f"Baseline: all accounts as of masterchain block {FIRST - 1}" in shown.output

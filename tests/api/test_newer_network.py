@@ -9,13 +9,12 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 from litestar.testing import TestClient
 
+from tests import commands
 from tests.ingest.derive.contract.test_unanswered import replace_version
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
-from tonlake.api.command.main import main
 from tonlake.api.settings import Settings
 from tonlake.ingest.derive.stages import rebuild
 from tonlake.ingest.derive.tvm.machine.run import VERSION
@@ -78,7 +77,7 @@ def replace_reason(rows: pa.Table, reason: str) -> pa.Table:
 
 
 def run(*words: object) -> tuple[int, str]:
-    done = CliRunner().invoke(main, list(map(str, words)))
+    done = commands.run(*words)
     return done.exit_code, done.output
 
 

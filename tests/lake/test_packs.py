@@ -4,12 +4,11 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from click.testing import CliRunner
 
 import tonlake
+from tests.commands import run
 from tests.damage import flip_file
 from tests.lake.rows import commit_rows
-from tonlake.api.command.main import main
 from tonlake.lake.commit.delta import find_differences, publish
 from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.duck.connection import VIEWED_TABLES, Database, connect
@@ -123,7 +122,7 @@ def test_tools_that_read_parquet_learn_how_far_it_goes(packed: Path) -> None:
     version = (packed / "blocks/_delta_log" / f"{0:020}.json").read_text()
     assert '"tonlakeMcSeqno":3' in version
     assert ".arrow" not in version
-    CliRunner().invoke(main, ["views", "--lake", str(packed)], catch_exceptions=False)
+    run("views", "--lake", packed, catch_exceptions=False)
     with duckdb.connect(packed / "catalog.duckdb", read_only=True) as catalog:
         assert catalog.execute("select mc_seqno from lake_snapshot").fetchall() == [(6,)]
     assert list_packs(packed)  # for readers of earlier snapshots

@@ -1,24 +1,22 @@
 """The command ``tonlake query``: the reader's rows, a list of all queries, clear refusals."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner, Result
 
+from tests import commands
 from tests.lake.opened import open_views
 from tests.lake.rows import commit_rows
 from tests.s3 import S3Server
-from tonlake.api.command.main import main
 from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.queries.loader import load_queries
 from tonlake.queries.reader import Reader
 
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, ["query", *map(str, arguments)], prog_name="tonlake")
+run = partial(commands.run, "query", prog_name="tonlake")
 
 
 def test_the_rows_are_those_of_the_reader(demo_lake: Path, tmp_path: Path) -> None:

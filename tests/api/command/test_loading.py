@@ -1,15 +1,15 @@
 """Settings: layers, origins, refusals, documentation."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import msgspec
 import pytest
-from click.testing import CliRunner, Result
 
+from tests import commands
 from tests.patience import compose
 from tonlake.api.command.loading import NAMES, SettingName, describe_settings, load_settings
-from tonlake.api.command.main import main
 from tonlake.api.settings import Settings
 from tonlake.ingest.settings import IngestSections
 from tonlake.lake.errors import SettingsError
@@ -127,8 +127,7 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name.variable, raising=False)
 
 
-def run(*arguments: object, env: dict[str, str] | None = None) -> Result:
-    return CliRunner().invoke(main, ["config", *map(str, arguments)], env=env)
+run = partial(commands.run, "config")
 
 
 def test_values_and_origins_are_shown(tmp_path: Path) -> None:

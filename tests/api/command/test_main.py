@@ -8,9 +8,8 @@ from importlib import import_module
 
 import click
 import pytest
-from click.testing import CliRunner
 
-from tests.commands import list_commands
+from tests.commands import list_commands, run
 from tonlake.api.command.main import MODULES, main, read_examples, read_help
 
 
@@ -22,20 +21,20 @@ def test_every_command_of_a_module_is_listed() -> None:
 
 
 def test_an_unknown_command_is_refused() -> None:
-    result = CliRunner().invoke(main, ["serv"])
+    result = run("serv")
     assert result.exit_code == 2
     assert "No such command 'serv'. Did you mean 'serve'?" in result.output
-    far = CliRunner().invoke(main, ["zzz"])
+    far = run("zzz")
     assert (far.exit_code, "No such command 'zzz'." in far.output) == (2, True)
 
 
 def test_a_file_of_settings_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TONLAKE_CONFIG", "/nowhere/tonlake.toml")
     for command in ("schema", "status", "config"):
-        result = CliRunner().invoke(main, [command])
+        result = run(command)
         assert result.exit_code == 2
         assert "TONLAKE_CONFIG names /nowhere/tonlake.toml, which does not exist" in result.output
-    assert "settings: cannot read" in CliRunner().invoke(main, ["doctor"]).output
+    assert "settings: cannot read" in run("doctor").output
 
 
 def test_the_list_of_commands_shows_the_help_of_each() -> None:
@@ -45,7 +44,7 @@ def test_the_list_of_commands_shows_the_help_of_each() -> None:
 
 def test_the_list_of_commands_has_whole_sentences() -> None:
     for group in ([], ["key"], ["rebuild"], ["spark"], ["table"]):
-        listed = " ".join(CliRunner().invoke(main, [*group, "--help"]).output.split())
+        listed = " ".join(run(*group, "--help").output.split())
         assert "..." not in listed.partition("Commands:")[2].partition("Example")[0]
 
 

@@ -8,11 +8,9 @@ from typing import Any
 
 import httpx
 import pytest
-from click.testing import CliRunner
 
-from tests.commands import serving
+from tests.commands import run, serving
 from tests.patience import wait_for
-from tonlake.api.command.serve import serve_command
 from tonlake.lake.log.following import Following, Lag, find_lateness, measure_lag, write_following
 from tonlake.lake.log.state import LogState
 
@@ -56,7 +54,7 @@ def test_the_whole_product_in_one_command(demo_node: Path, tmp_path: Path) -> No
 
 def test_node_and_follow_go_together(tmp_path: Path) -> None:
     for extra in (["--follow"], ["--node", str(tmp_path)]):
-        done = CliRunner().invoke(serve_command, ["--lake", str(tmp_path), *extra])
+        done = run("serve", "--lake", tmp_path, *extra)
         assert done.exit_code == 2
 
 

@@ -1,17 +1,15 @@
 """``tonlake sql`` with signatures; tests of statements are in ``tests/lake/command``."""
 
+from functools import partial
 from pathlib import Path
 
-from click.testing import CliRunner, Result
-
-from tonlake.api.command.main import main
+from tests import commands
 
 TRANSFER = "transfer#0f8a7ea5 query_id:uint64 amount:Coins destination:MsgAddress = Body"
 TOTAL = "select count(*) as n, sum(amount) as total from {}"
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["sql", *map(str, arguments)], catch_exceptions=False)
+run = partial(commands.run, "sql", catch_exceptions=False)
 
 
 def test_signatures_as_text_file_and_name(demo_lake: Path, tmp_path: Path) -> None:

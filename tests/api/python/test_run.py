@@ -2,13 +2,13 @@
 
 import base64
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from tonlake.api.python.run import run_command
+from tests import commands
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import CellTree
@@ -25,8 +25,7 @@ def write(code: str) -> bytes:
     return serialize_boc(builder.tree, [builder.end()])
 
 
-def run(*arguments: str) -> Any:
-    return CliRunner().invoke(run_command, list(arguments), catch_exceptions=False)
+run = partial(commands.run, "run", catch_exceptions=False)
 
 
 def test_a_method_of_files(tmp_path: Path) -> None:
@@ -117,10 +116,10 @@ def test_lines_are_answered_in_order_and_bad_ones_named(tmp_path: Path) -> None:
 
 
 def test_a_file_that_does_not_exist_is_named(tmp_path: Path) -> None:
-    done = CliRunner().invoke(run_command, [str(tmp_path / "none.jsonl")])
+    done = commands.run("run", tmp_path / "none.jsonl")
     assert done.exit_code == 2
     assert "give --code" in done.output
-    assert CliRunner().invoke(run_command, ["seqno", "5"]).exit_code == 2
+    assert commands.run("run", "seqno", "5").exit_code == 2
 
 
 @pytest.mark.parametrize("depth", [2000, 200_000])

@@ -6,10 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import tonlake
-from tonlake.api.command.main import main
+from tests import commands
 from tonlake.api.python.lake import Lake
 from tonlake.api.scan.opening import make_source
 from tonlake.api.scan.query import Scan, TableScan
@@ -41,7 +41,7 @@ def run_scan(lake_dir: Path, *arguments: str, exit_code: int = 0) -> Result:
 
 
 def run(lake_dir: Path, *arguments: str, exit_code: int = 0) -> Result:
-    found = CliRunner().invoke(main, [*arguments, "--lake", str(lake_dir)])
+    found = commands.run(*arguments, "--lake", lake_dir)
     assert found.exit_code == exit_code, found.output
     return found
 

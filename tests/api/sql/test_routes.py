@@ -12,13 +12,12 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from litestar.testing import TestClient
 
 import tonlake
+from tests.commands import run
 from tests.patience import patient
 from tonlake.api.app import create_app
-from tonlake.api.command.main import main
 from tonlake.api.sql import routes
 
 QUERY = "select workchain, count(*) as blocks from blocks group by all order by workchain"
@@ -242,7 +241,7 @@ def test_every_door_says_which_accounts_are_not_known(cut_lake: Path) -> None:
     statement = "select count(*) from v_balances"
     note = "v_balances has only accounts that masterchain blocks 101..110 touched"
     for arguments in (["sql", statement], ["query", "whales"]):
-        ran = CliRunner().invoke(main, [*arguments, "--lake", str(cut_lake)])
+        ran = run(*arguments, "--lake", cut_lake)
         assert (ran.exit_code, "has only accounts" in ran.stderr) == (0, True), ran.output
         assert "has only accounts" not in ran.stdout
     lake = tonlake.open(cut_lake)

@@ -2,11 +2,9 @@
 
 from pathlib import Path
 
-from click.testing import CliRunner
-
+from tests import commands
 from tests.commands import find_command
 from tests.lake.chain import Chain, commit_chain
-from tonlake.api.command.main import main
 from tonlake.ingest.derive.stages import STAGES
 from tonlake.lake.index.builder.rebuild import rebuild_index
 
@@ -29,6 +27,6 @@ def test_a_rebuild_says_that_the_index_is_older(tmp_path: Path) -> None:
 
 
 def run(command: str, lake: Path) -> str:
-    done = CliRunner().invoke(main, [*command.split(), "--lake", str(lake)])
+    done = commands.run(*command.split(), "--lake", lake)
     assert done.exit_code == 0, done.output
     return " ".join(done.output.split())

@@ -10,15 +10,13 @@ from unittest import mock
 import httpx
 import pytest
 import trustme
-from click.testing import CliRunner
 from litestar.testing import TestClient
 
 from tests.api.v3.scene import Scene, make_raw
-from tests.commands import serving
+from tests.commands import run, serving
 from tests.ingest.metadata.conftest import Host, redirect, send
 from tests.patience import compose
 from tonlake.api.app import create_app
-from tonlake.api.command.main import main
 from tonlake.api.settings import Settings
 from tonlake.ingest.metadata import fetching
 from tonlake.ingest.metadata.download import Downloader
@@ -220,11 +218,11 @@ def test_on_the_command_line(
     authority.cert_pem.write_to_path(str(bundle))
     monkeypatch.setenv("SSL_CERT_FILE", str(bundle))
     command = ["fetch-metadata", "--lake", str(lake), "--json"]
-    done = CliRunner().invoke(main, [*command, "--most", "1"])
+    done = run(*command, "--most", "1")
     assert json.loads(done.output)["refused"] == 1, done.output
     assert host.connections == 0
     monkeypatch.setenv("TONLAKE_METADATA_NETWORKS", "127.0.0.0/8")
-    done = CliRunner().invoke(main, command)
+    done = run(*command)
     assert json.loads(done.output) == {
         "fetched": 4,
         "invalid": 1,
@@ -232,10 +230,10 @@ def test_on_the_command_line(
         "refused": 0,
         "commits": 1,
     }
-    again = CliRunner().invoke(main, command[:-1])
+    again = run(*command[:-1])
     assert again.output == "nothing is due\n"
     monkeypatch.setenv("TONLAKE_METADATA_NETWORKS", "here")
-    done = CliRunner().invoke(main, command)
+    done = run(*command)
     assert (done.exit_code, done.output.count("[metadata] networks")) == (1, 1)
 
 

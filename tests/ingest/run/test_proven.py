@@ -9,11 +9,10 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 
+from tests.commands import run
 from tests.conftest import unpack
 from tests.patience import PATIENT
-from tonlake.api.command.main import main
 from tonlake.ingest.blocks import BlockId
 from tonlake.ingest.decode.block.proof import read_signatures
 from tonlake.ingest.errors import ChainUnproven
@@ -144,15 +143,15 @@ def test_command(demo_lake: Path, demo_node: Path, tmp_path: Path) -> None:
     last = identify(demo_node, LAST)
     block = f"{LAST}:{last.root_hash.hex()}:{last.file_hash.hex()}"
     pull = ["pull", str(demo_lake), "--lake", str(tmp_path / "copy"), "--check-proofs"]
-    found = CliRunner().invoke(main, [*pull, block])
+    found = run(*pull, block)
     assert found.exit_code == 0, found.output
     assert "proven: 238 masterchain blocks 1..238" in found.output
     other = f"{LAST}:{'00' * 32}:{'00' * 32}"
     # A follower looks at what is there, and at every commit: it ends where one is not proven.
     follow = [*pull[:3], str(tmp_path / "new"), "--follow", "--check-proofs"]
     for wrong in ([*pull, other], [*pull, other, "--follow"], [*follow, other]):
-        found = CliRunner().invoke(main, wrong)
+        found = run(*wrong)
         assert found.exit_code == 1
         assert "another block in place of (-1,8000000000000000,238)" in found.output
     for text in ("238", str(tmp_path / "none.json"), f"{LAST}:00:00"):
-        assert CliRunner().invoke(main, [*pull, text]).exit_code == 2
+        assert run(*pull, text).exit_code == 2

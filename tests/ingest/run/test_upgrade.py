@@ -9,14 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 
+from tests.commands import run
 from tests.ingest.bags import read_bags
 from tests.ingest.facts import ask
 from tests.ingest.whole import ingest_node
 from tests.patience import compose
-from tonlake.api.command.main import compose_settings
-from tonlake.ingest.command.rebuild import upgrade_command, upgrade_lake
+from tonlake.ingest.command.rebuild import upgrade_lake
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.errors import LakeCorrupt, LakeTooNew
 from tonlake.lake.log.envelope import LOG_FORMAT
@@ -102,7 +101,7 @@ def test_bags_of_an_old_lake_that_goes_on(
 
 
 def test_the_command_reports_its_work(current: Path) -> None:
-    result = CliRunner().invoke(upgrade_command, ["--lake", str(current)], obj=compose_settings)
+    result = run("upgrade", "--lake", current)
     assert (result.exit_code, result.output.split(":")[0]) == (0, "nothing to do")
 
 

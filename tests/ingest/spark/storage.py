@@ -9,12 +9,10 @@ import sys
 from pathlib import Path
 
 import click
-from click.testing import CliRunner
 
+from tests.commands import run
 from tests.lake.opened import open_views
 from tests.queries.spark.questions import Questions
-from tonlake.api.command.main import compose_settings
-from tonlake.ingest.spark.cli import spark_ingest_command
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import TABLES
@@ -62,7 +60,7 @@ def main(node: Path, lake: Path, url: str, jars: Path) -> None:
     words = ["--node", str(node), "--lake", str(lake), "--to", url, "--master", master]
     # Java starts once per process, and reads the list of jars at start.
     words += [word for pair in conf.items() for word in ("--conf", "=".join(pair))]
-    done = CliRunner().invoke(spark_ingest_command, words, obj=compose_settings)
+    done = run("spark", "ingest", *words)
     assert done.exit_code == 0, done.output
     click.echo(done.output)
     snapshot = open_snapshot(lake)

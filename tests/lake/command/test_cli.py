@@ -8,36 +8,23 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
 
-import click
 import duckdb
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner, Result
 
+from tests.commands import run
 from tests.lake.rows import commit_rows, file_bytes
-from tonlake.api.command import status
 from tonlake.api.command.loading import NAMES
-from tonlake.api.command.main import compose_settings
-from tonlake.api.python import command as sql
 from tonlake.lake.command import cli, maintain
 from tonlake.lake.duck.views import read_flat_macros
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
-
-commands = [*maintain.commands, *sql.commands, *status.commands]
-GROUP = click.Group("tonlake", commands=commands)
 
 
 @pytest.fixture(autouse=True)
 def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in NAMES:
         monkeypatch.delenv(name.variable, raising=False)
-
-
-def run(*arguments: object, env: dict[str, str] | None = None) -> Result:
-    return CliRunner().invoke(
-        GROUP, [str(each) for each in arguments], env=env, obj=compose_settings
-    )
 
 
 @pytest.mark.parametrize("command", ["status", "verify", "views", "sql", "table list", "schema"])

@@ -12,13 +12,12 @@ from unittest import mock
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from tests.commands import run
 from tests.lake.killed import POINTS, run_killed
 from tests.lake.rows import commit_rows, file_bytes
-from tonlake.api.command.main import main
 from tonlake.lake.commit import delta
 from tonlake.lake.commit.delta import (
     FOLDER,
@@ -192,7 +191,7 @@ def test_a_pulled_lake_has_its_own_logs(published: Path, tmp_path: Path) -> None
     for table in ((), ("--tables", "transactions")):
         shutil.rmtree(copy, ignore_errors=True)
         arguments = ["pull", str(published), "--lake", str(copy), *table]
-        assert CliRunner().invoke(main, arguments).exit_code == 0
+        assert run(*arguments).exit_code == 0
         check(copy)
 
 
@@ -287,7 +286,7 @@ def test_damage_is_named_and_mended(published: Path, name: str) -> None:
     found = verify_lake(published).damage
     assert found
     assert all("tonlake rebuild delta" in damage.reason for damage in found)
-    assert CliRunner().invoke(main, ["rebuild", "delta", "--lake", str(published)]).exit_code == 0
+    assert run("rebuild", "delta", "--lake", published).exit_code == 0
     check(published)
     assert list_versions(published, "blocks") == [0]
 

@@ -6,16 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import click
 import httpx
 import pytest
-from click.testing import CliRunner
 
 import tonlake
+from tests.commands import run
 from tests.lake.rows import commit_rows, file_bytes, flip_value
 from tests.s3 import CREDENTIALS, S3Server
-from tonlake.api.command.main import compose_settings
-from tonlake.api.python.command import commands
 from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.duck.own import OwnTable
@@ -237,19 +234,15 @@ def test_named_queries_have_the_same_answers(exported: Path) -> None:
 
 @pytest.mark.usefixtures("s3")
 def test_the_command(exported: Path, tmp_path: Path) -> None:
-    group = click.Group("tonlake", commands=commands)
     query = "select workchain, count(*) as n from transactions group by all order by all"
     answers = []
     for place in (URL, str(exported)):
-        words = ["sql", query, "--lake", place, "--format", "json"]
-        done = CliRunner().invoke(group, words, obj=compose_settings)
+        done = run("sql", query, "--lake", place, "--format", "json")
         assert done.exit_code == 0, done.output
         answers.append(json.loads(done.stdout))
     assert answers[0] == answers[1]
     assert answers[0]
-    refused = CliRunner().invoke(
-        group, ["sql", f"from '{tmp_path}/x.parquet'", "--lake", URL], obj=compose_settings
-    )
+    refused = run("sql", f"from '{tmp_path}/x.parquet'", "--lake", URL)
     assert refused.exit_code == 1
     assert refused.stderr.startswith("error: ")
 
@@ -270,9 +263,7 @@ open_storage("{URL}")
 def test_a_part_of_a_lake(exported: Path) -> None:
     part, place = Selection(tables=("blocks", "messages")), "s3://lakes/part"
     copy_lake(exported, place, part)
-    group = click.Group("tonlake", commands=commands)
-    words = ["sql", "from transactions", "--lake", place]
-    done = CliRunner().invoke(group, words, obj=compose_settings)
+    done = run("sql", "from transactions", "--lake", place)
     assert "a copy without the table transactions" in done.stderr
     with open_to_ask(place, None, SETTINGS) as (snapshot, connection):
         rows = connection.execute("select count(*) from messages").fetchone()

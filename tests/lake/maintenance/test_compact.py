@@ -10,15 +10,14 @@ from unittest import mock
 import msgspec
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.commands import run
 from tests.damage import flip_file
 from tests.lake.chain import Chain, commit_made
 from tests.lake.killed import POINTS, run_killed
 from tests.lake.rows import commit_rows, make_tables
-from tonlake.api.command.main import main
 from tonlake.lake.commit import commit
 from tonlake.lake.commit.commit import commit_range
 from tonlake.lake.commit.rewrite import commit_maintenance
@@ -296,13 +295,13 @@ def test_killed_while_compacting(many: Path, point: str) -> None:
 
 def test_command_reports_what_it_did(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TONLAKE_LAKE_COMPACT_ROWS", "38")
-    first = CliRunner().invoke(main, ["compact", "--lake", str(many)])
+    first = run("compact", "--lake", many)
     assert first.exit_code == 0, first.output
     assert f"{11 * len(BASE)} files" in first.output
-    again = CliRunner().invoke(main, ["compact", "--lake", str(many)])
+    again = run("compact", "--lake", many)
     assert "nothing to merge" in again.output
-    result = CliRunner().invoke(main, ["compact", "--lake", str(many), "--json"])
+    result = run("compact", "--lake", many, "--json")
     assert msgspec.json.decode(result.output)["commits"] == 0
-    missing = CliRunner().invoke(main, ["compact", "--lake", str(many.parent)])
+    missing = run("compact", "--lake", many.parent)
     assert missing.exit_code == 1
     assert "holds no lake" in missing.output

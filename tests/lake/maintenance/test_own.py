@@ -12,11 +12,10 @@ from pathlib import Path
 import msgspec
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
+from tests import commands
 from tests.lake.rows import commit_rows, make_tables
 from tests.patience import wait_for
-from tonlake.api.command.main import main
 from tonlake.lake.commit.rewrite import commit_derived
 from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.duck.connection import connect
@@ -187,7 +186,7 @@ def test_one_that_fails_keeps_its_rows_and_stops_nothing(lake: Path) -> None:
     assert failures == [failure for failure in failures if "table broken" in failure] != []
     state = read_own_state(lake, "broken")
     assert (state.error is not None, state.parts) == (True, {})
-    listed = CliRunner().invoke(main, ["status", "--lake", str(lake)])
+    listed = commands.run("status", "--lake", lake)
     assert "User-defined table broken" in listed.output
     assert "failed since" in listed.output
 
@@ -343,7 +342,7 @@ def test_commands(lake: Path, tmp_path: Path) -> None:
     file.write_text(PER_COMMIT)
 
     def run(*arguments: str) -> tuple[int, str]:
-        done = CliRunner().invoke(main, ["table", *arguments, "--lake", str(lake)])
+        done = commands.run("table", *arguments, "--lake", lake)
         return done.exit_code, done.output
 
     code, shown = run("add", "paid", str(file), "--per", "commit")
@@ -352,14 +351,14 @@ def test_commands(lake: Path, tmp_path: Path) -> None:
     assert "(per commit)" in run("list")[1]
     listed = msgspec.json.decode(run("list", "--json")[1])
     assert [column["name"] for column in listed[0]["columns"]][:2] == ["tx_hash", "msg_index"]
-    shown = CliRunner().invoke(main, ["schema", "--dbt", "--lake", str(lake)]).output
+    shown = commands.run("schema", "--dbt", "--lake", lake).output
     assert "- name: paid" in shown.split("- name: transactions", 1)[1]
-    shown = CliRunner().invoke(main, ["schema", "--lake", str(lake)]).output
+    shown = commands.run("schema", "--lake", lake).output
     assert "# User-defined tables\n\n## paid" in shown
     assert run("refresh", "paid")[0] == 0
     code, shown = run("refresh", "other")
     assert (code, "no user-defined table other; there are: paid" in shown) == (1, True)
-    done = CliRunner().invoke(main, ["sql", "select count(*) from paid", "--lake", str(lake)])
+    done = commands.run("sql", "select count(*) from paid", "--lake", lake)
     assert done.exit_code == 0
     assert run("remove", "paid") == (0, "paid: removed\n")
     with pytest.raises(TableInvalid, match="none"):

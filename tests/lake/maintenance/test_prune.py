@@ -9,13 +9,12 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 
+from tests import commands
 from tests.conftest import ingest_all
 from tests.damage import flip_file
 from tests.lake.killed import run_killed
 from tests.lake.rows import commit_days, commit_rows, file_bytes
-from tonlake.api.command.main import main
 from tonlake.ingest.derive.stages import rebuild
 from tonlake.ingest.settings import IngestSections
 from tonlake.lake.copy.pull import copy_lake
@@ -366,7 +365,7 @@ def test_ends_of_keys_in_pieces(sizes: tuple[int, ...]) -> None:
 
 
 def run(*arguments: str, code: int = 0) -> str:
-    result = CliRunner().invoke(main, ["prune", *arguments])
+    result = commands.run("prune", *arguments)
     assert result.exit_code == code, result.output
     return result.output
 
@@ -386,7 +385,7 @@ def test_command(lake: Path) -> None:
     assert "nothing to prune" in run(*place, "2001-01-01")
     whole = "no block would be left: the lake ends with masterchain block 238"
     assert whole in run(*place, "999", code=1)
-    status = CliRunner().invoke(main, ["status", "--lake", str(lake)])
+    status = commands.run("status", "--lake", lake)
     assert "Pruned 1..129" in status.output
 
 

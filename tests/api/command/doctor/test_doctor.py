@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from click.testing import CliRunner
 
+from tests import commands
 from tests.damage import flip_file
 from tests.patience import compose
 from tonlake.api.access import add_key
@@ -21,7 +21,6 @@ from tonlake.api.command.doctor import (
     check_node,
     worst_of,
 )
-from tonlake.api.command.main import main
 from tonlake.api.settings import Settings
 
 
@@ -114,8 +113,7 @@ def test_a_library_that_cannot_be_used_is_a_problem(tmp_path: Path) -> None:
 
 def test_the_exit_code_shows_the_severity(demo_lake: Path, tmp_path: Path) -> None:
     def run(*arguments: object, **env: str) -> tuple[int, dict[str, Any]]:
-        words = ["doctor", "--json", *map(str, arguments)]
-        result = CliRunner().invoke(main, words, env=env)
+        result = commands.run("doctor", "--json", *arguments, env=env)
         return result.exit_code, json.loads(result.stdout)
 
     code, report = run("--lake", demo_lake)
@@ -125,7 +123,7 @@ def test_the_exit_code_shows_the_severity(demo_lake: Path, tmp_path: Path) -> No
     code, report = run(TONLAKE_HTTP_PRT="1")
     assert code == 1
     assert "did you mean [http] port" in report["findings"][0]["text"]
-    text = CliRunner().invoke(main, ["doctor", "--lake", str(tmp_path / "none")]).stdout
+    text = commands.run("doctor", "--lake", tmp_path / "none").stdout
     assert "PROBLEM  lake: " in text
     assert "-> tonlake ingest" in text
 

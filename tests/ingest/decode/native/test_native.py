@@ -14,11 +14,11 @@ from random import Random
 import msgspec
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tonlake.ingest.decode.native as native_package
+from tests.commands import run
 from tests.damage import throw
 from tests.ingest.decode.block.samples import DESCRIPTIONS, Columns, Fields
 from tests.ingest.decode.block.test_fuzz import spoil_cells
@@ -30,7 +30,6 @@ from tests.ingest.decode.cell.test_fuzz import mutate
 from tests.ingest.decode.native.samples import check_equal, compare, wrap, wrap_transaction
 from tests.ingest.networks import Network, bundle_of
 from tests.ingest.packs import scan_pack
-from tonlake.api.command.main import main as main_command
 from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.block.block import decode_bundles, decode_in_python
@@ -272,7 +271,7 @@ def test_the_environment_chooses(setting: str, name: str) -> None:
 
 
 def test_commands_name_the_decoder() -> None:
-    done = CliRunner().invoke(main_command, ["config", "--json"])
+    done = run("config", "--json")
     assert native.describe() in done.stderr
     assert native.describe() not in done.stdout
 

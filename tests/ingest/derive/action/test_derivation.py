@@ -6,13 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 
-from tests.commands import find_command
+from tests.commands import run
 from tests.ingest.whole import read_table
 from tests.lake.opened import open_views
-from tonlake.api.command.main import compose_settings
-from tonlake.ingest.command.action import explain_command, find_stored
+from tonlake.ingest.command.action import find_stored
 from tonlake.ingest.derive.action import derivation
 from tonlake.ingest.derive.action.derivation import find_superseded
 from tonlake.ingest.derive.stages import rebuild as rebuild_stage
@@ -91,9 +89,7 @@ def test_another_version_keeps_the_earlier_actions(
     for module in ("row", "derivation"):
         monkeypatch.setattr(f"tonlake.ingest.derive.action.{module}.CLASSIFIER_VERSION", 99)
     monkeypatch.setattr(derivation, "_COMPARED", ("trace_id", "classifier_version"))
-    runner = CliRunner()
-    command = find_command("rebuild actions")
-    answer = runner.invoke(command, ["--lake", str(pieces)], obj=compose_settings)
+    answer = run("rebuild", "actions", "--lake", pieces)
     assert answer.exit_code == 0, answer.output
     assert {row["classifier_version"] for row in read_table(pieces, ACTIONS.name)} == {99}
     assert read_sorted(pieces, SUPERSEDED_ACTIONS.name) == before
@@ -123,12 +119,11 @@ def test_explain(demo_lake: Path) -> None:
         row for row in read_table(demo_lake, ACTIONS.name) if row["type"] == "nft_transfer"
     )
     assert find_stored(demo_lake, bytes(32)) is None
-    runner = CliRunner()
-    where = ["--lake", str(demo_lake)]
-    answer = runner.invoke(explain_command, [transfer["trace_id"].hex(), *where])
+    where = ("--lake", demo_lake)
+    answer = run("explain", transfer["trace_id"].hex(), *where)
     assert answer.exit_code == 0, answer.output
     assert "nft_transfer [nft.transfer]" in answer.output
-    absent = runner.invoke(explain_command, ["00" * 32, *where])
+    absent = run("explain", "00" * 32, *where)
     assert (absent.exit_code, absent.stderr.startswith("error: trace 0000")) == (1, True)
-    assert runner.invoke(explain_command, ["00", *where]).exit_code == 2
-    assert runner.invoke(explain_command, ["00" * 32]).exit_code == 2
+    assert run("explain", "00", *where).exit_code == 2
+    assert run("explain", "00" * 32).exit_code == 2

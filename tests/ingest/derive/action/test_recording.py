@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
+from tests.commands import run
 from tests.ingest.derive.action.protocol.test_jetton import MASTER, OWNER, RECEIVER, send_jettons
 from tests.ingest.derive.action.scene import Scene
-from tonlake.ingest.command.action import classify_command, read_traces
+from tonlake.ingest.command.action import read_traces
 from tonlake.ingest.derive.action.model import Message, Transaction
 from tonlake.ingest.errors import IngestError
 
@@ -65,7 +65,7 @@ def test_a_line_shows_the_actions_of_the_trace(tmp_path: Path, *, with_opcode: b
     }
     path = tmp_path / "traces.jsonl"
     path.write_text(json.dumps(line) + "\n")
-    answer = CliRunner().invoke(classify_command, [str(path)])
+    answer = run("classify", path)
     assert answer.exit_code == 0, answer.output
     shown = json.loads(answer.output)
     assert (shown["trace_key"], shown["state"]) == ("mine", "ok")
@@ -81,4 +81,4 @@ def test_a_line_that_is_none(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(IngestError, match=r"traces\.jsonl, line 1: "):
         list(read_traces(path))
-    assert CliRunner().invoke(classify_command, [str(path)]).exit_code == 1
+    assert run("classify", path).exit_code == 1

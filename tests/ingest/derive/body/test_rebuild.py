@@ -3,11 +3,8 @@
 import shutil
 from pathlib import Path
 
-from click.testing import CliRunner
-
-from tests.commands import find_command
+from tests.commands import run
 from tests.ingest.facts import ask
-from tonlake.api.command.main import compose_settings
 from tonlake.ingest.derive.body.body import decode_message_body
 from tonlake.lake.commit.rewrite import commit_derived
 from tonlake.lake.log.place import Derivation
@@ -16,8 +13,6 @@ from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import MESSAGE_BODIES
 from tonlake.lake.settings import LakeSettings
-
-COMMAND = find_command("rebuild bodies")
 
 
 def leave_out_bodies(lake: Path) -> int:
@@ -34,14 +29,14 @@ def test_bodies_are_those_of_the_decoder(demo_lake: Path, tmp_path: Path) -> Non
     before = ask(lake, "from message_bodies order by all")
     assert before
     assert leave_out_bodies(lake)
-    done = CliRunner().invoke(COMMAND, ["--lake", str(lake)], obj=compose_settings)
+    done = run("rebuild", "bodies", "--lake", lake)
     assert done.exit_code == 0, done.output
     after = ask(lake, "from message_bodies order by all")
     assert after == before
     number = read_state(lake).number
-    again = CliRunner().invoke(COMMAND, ["--lake", str(lake)], obj=compose_settings)
+    again = run("rebuild", "bodies", "--lake", lake)
     assert again.exit_code == 0
-    everything = CliRunner().invoke(COMMAND, ["--lake", str(lake), "--all"], obj=compose_settings)
+    everything = run("rebuild", "bodies", "--lake", lake, "--all")
     assert everything.exit_code == 0
     assert read_state(lake).number == number
     rows = ask(

@@ -12,16 +12,14 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from click.testing import CliRunner
 from nacl.signing import SigningKey
 
+from tests.commands import run
 from tests.conftest import unpack
 from tests.ingest.source.liteserver.conftest import LAST
 from tests.ingest.source.liteserver.server import Chain, SimulatedServer, make_chain
 from tests.patience import compose
-from tonlake.api.command.main import compose_settings
 from tonlake.ingest.blocks import BlockId, McBundle
-from tonlake.ingest.command.ingest import ingest_command
 from tonlake.ingest.decode.block.proof import KEY_TAG, SIGNED_TAG, Validator, check_signatures
 from tonlake.ingest.errors import (
     BlockCorrupt,
@@ -265,14 +263,12 @@ def test_a_range_by_command(chain: Chain, tmp_path: Path, monkeypatch: pytest.Mo
         command = ["--liteserver", str(config), "--lake", str(tmp_path / "lake")]
         last = max(chain.masterchain)
         span = f"--range={last - 5}:{last - 1}"
-        done = CliRunner().invoke(ingest_command, [*command, span, "--json"], obj=compose_settings)
+        done = run("ingest", *command, span, "--json")
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout)["committed"] == [f"{last - 5}:{last - 1}"]
-        done = CliRunner().invoke(
-            ingest_command, [*command, f"--range={last - 2}:"], obj=compose_settings
-        )
+        done = run("ingest", *command, f"--range={last - 2}:")
         assert f"from {last}:{last} to {last}:{last}" in done.stdout
-    done = CliRunner().invoke(ingest_command, command, obj=compose_settings)
+    done = run("ingest", *command)
     assert done.exit_code == 1
     assert "no lite server can be used" in done.stderr
 
