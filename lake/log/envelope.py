@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tonlake.lake.errors import LakeCorrupt, LakeTooNew
+from tonlake.lake.errors import LakeCorrupt, LakeTooNew, advise
 from tonlake.lake.schema import SCHEMA_VERSION
 
 LOG_FORMAT = 4
@@ -61,6 +61,10 @@ def read_body(lake_dir: Path, file: str, kind: type[_Body]) -> tuple[_Body, str]
         data = (lake_dir / file).read_bytes()
     except FileNotFoundError as error:
         raise LakeCorrupt(file, "it is missing") from error
+    except OSError as error:
+        if advise(error):
+            raise  # missing rights and too many open files are no damage
+        raise LakeCorrupt.unreadable(file, error) from error
     return parse_body(file, data, kind)
 
 

@@ -1,5 +1,6 @@
 """The log: entries, checkpoints, and the state that they add up to."""
 
+import errno
 import re
 import shutil
 from collections.abc import Iterable
@@ -33,6 +34,7 @@ from tonlake.lake.log.state import (
     read_commit,
     read_state,
 )
+from tonlake.lake.maintenance.verify import verify_lake
 
 RANGES = st.lists(
     st.tuples(st.integers(0, 60), st.integers(0, 8)).map(lambda at: (at[0], at[0] + at[1]))
@@ -136,6 +138,29 @@ def test_every_flipped_bit_of_an_entry_is_found(tmp_path: Path, reader: object) 
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(LakeCorrupt, match="not a log entry"):
         reader(tmp_path, 1)
+
+
+@mock.patch.object(commit, "CHECKPOINT_COMMITS", 1)
+def test_what_the_disk_cannot_read_is_damage(tmp_path: Path) -> None:
+    """A folder in its place is refused as a bad sector is; too many open files are no damage."""
+    for number in (1, 2):
+        commit_rows(tmp_path, number, number, rows=1)
+    state, log = read_state(tmp_path), tmp_path / "_log"
+    (log / "2.checkpoint.json").unlink()
+    (log / "2.checkpoint.json").mkdir()
+    assert read_state(tmp_path) == state
+    (log / "2.json").unlink()
+    (log / "2.json").mkdir()
+    with pytest.raises(LakeCorrupt, match=r"_log/2\.json: it cannot be read \(Is a directory\)"):
+        read_state(tmp_path)
+    damage = verify_lake(tmp_path).damage
+    assert {"_log/2.json", "_log/2.checkpoint.json"} <= {one.file for one in damage}
+    error = OSError(errno.EMFILE, "many")
+    with (
+        mock.patch.object(Path, "read_bytes", side_effect=error),
+        pytest.raises(OSError, match="many"),
+    ):
+        read_state(tmp_path)
 
 
 def test_an_entry_of_another_number_or_lake(lake: Path, tmp_path: Path) -> None:
