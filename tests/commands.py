@@ -21,6 +21,15 @@ def run(*words: object, **options: Any) -> Result:
     return CliRunner().invoke(main, [*map(str, words)], **options)
 
 
+def run_program(
+    *words: object, check: bool = False, **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run a program in a process of its own; return its exit code and all that it wrote."""
+    return subprocess.run(
+        [*map(str, words)], capture_output=True, text=True, check=check, **options
+    )
+
+
 @contextmanager
 def serving(*words: object, **options: Any) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """Run ``tonlake serve`` while the block runs; yield its address and the process."""

@@ -5,7 +5,6 @@ import io
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import pytest
 import yaml
 
 import tonlake
-from tests.commands import list_commands, run, walk_commands
+from tests.commands import list_commands, run, run_program, walk_commands
 from tests.ingest.derive.action.scene import Cell, Scene, account
 from tests.patience import PATIENT
 from tonlake.api.app import create_application
@@ -209,12 +208,8 @@ def test_the_python_page_shows_what_is_answered(
 
 
 def test_the_program_gives_its_completion() -> None:
-    done = subprocess.run(
-        [BIN / "tonlake"],
-        env={"_TONLAKE_COMPLETE": "fish_source", "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-        check=False,
+    done = run_program(
+        BIN / "tonlake", env={"_TONLAKE_COMPLETE": "fish_source", "PATH": "/usr/bin:/bin"}
     )
     assert "_tonlake_completion" in done.stdout
 
@@ -243,13 +238,11 @@ def test_dbt_builds_the_example(demo_lake: Path, tmp_path: Path) -> None:
     packages = "--from dbt-core<1.12 --with dbt-duckdb"
     environment = {"TONLAKE_LAKE": str(lake), "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"}
     for command in ("build", "source freshness"):
-        done = subprocess.run(
-            [BIN / "uv", *f"tool run {packages} dbt {command} --profiles-dir .".split()],
+        done = run_program(
+            BIN / "uv",
+            *f"tool run {packages} dbt {command} --profiles-dir .".split(),
             cwd=project,
             env=os.environ | environment,
-            capture_output=True,
-            text=True,
-            check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
     assert "WARN freshness of tonlake.blocks" in done.stdout

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from tests.commands import list_commands
+from tests.commands import list_commands, run_program
 from tests.ingest.derive.tvm.programs import make_data
 from tonlake.api.command.frozen import find_module
 from tonlake.api.command.main import main
@@ -104,11 +104,11 @@ def test_the_unit_is_well_formed(tmp_path: Path) -> None:
     # systemd-analyze also looks for the program, which is not installed here.
     copy = tmp_path / UNIT.name
     copy.write_text(UNIT.read_text(encoding="utf-8").replace(program, sys.executable))
-    result = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", str(copy)],
-        check=False,
-        capture_output=True,
-        text=True,
+    result = run_program(
+        "systemd-analyze",
+        "verify",
+        "--man=no",
+        copy,
         env=os.environ | {"SYSTEMD_UNIT_PATH": f"{tmp_path}:"},
     )
     about_it = [line for line in result.stderr.splitlines() if UNIT.name in line]
@@ -168,7 +168,7 @@ def test_the_binary_starts_its_processes_as_python_would() -> None:
         (["--version"], "tonlake, version"),
     ):
         command = [sys.executable, "-m", "tonlake.api.command.frozen", *arguments]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        done = run_program(*command, check=True)
         assert expected in done.stdout
         assert done.stderr == ""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.commands import list_commands, list_examples, list_lines
+from tests.commands import list_commands, list_examples, list_lines, run_program
 from tests.patience import LIMITS
 from tonlake.lake.command.argument import FolderOrURL
 
@@ -97,13 +97,8 @@ def folder(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("line", ON_THE_DEMO, ids=lambda each: each[:60])
 def test_commands_on_the_demo_run_as_they_are_typed(line: str, folder: Path) -> None:
-    done = subprocess.run(
-        ["bash", "-euc", line],
-        cwd=folder,
-        env=os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        check=False,
+    done = run_program(
+        "bash", "-euc", line, cwd=folder, env=os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"}
     )
     assert (done.returncode, bool(done.stdout)) == (0, True), done.stderr
 
@@ -140,13 +135,12 @@ def test_requests_are_answered_as_they_are_typed(line: str, served: str, tmp_pat
     if shutil.which("curl") is None:
         pytest.skip("curl is not installed")
     (tmp_path / ".curlrc").write_text("fail-with-body\nsilent\n")
-    done = subprocess.run(
-        ["bash", "-euc", line.replace("127.0.0.1:8080", served)],
+    done = run_program(
+        "bash",
+        "-euc",
+        line.replace("127.0.0.1:8080", served),
         cwd=tmp_path,
         env=os.environ | {"CURL_HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     ended = {0, 28} if "--max-time" in line else {0}  # 28: the stream was still open
     assert done.returncode in ended, done.stdout

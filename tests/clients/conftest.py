@@ -1,7 +1,6 @@
 """A real server on loopback over the demo lake, and client programs for it."""
 
 import json
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 
 from tests.api.growth import serve
 from tests.clients.packages import NODE, RUN_S, provide_packages
+from tests.commands import run_program
 
 
 @pytest.fixture(scope="session")
@@ -26,15 +26,7 @@ def run_node(server: str) -> Callable[[str, dict[str, Any]], Any]:
 
     def run(script: str, plan: dict[str, Any]) -> Any:
         plan["endpoint"] = f"{server}/api/v2/jsonRPC"
-        done = subprocess.run(
-            [node, script],
-            cwd=NODE,
-            input=json.dumps(plan),
-            capture_output=True,
-            text=True,
-            timeout=RUN_S,
-            check=False,
-        )
+        done = run_program(node, script, cwd=NODE, input=json.dumps(plan), timeout=RUN_S)
         assert done.returncode == 0, done.stderr[-4000:]
         return json.loads(done.stdout)
 

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import subprocess
 from base64 import b64decode
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.clients.packages import NODE, RUN_S, provide_packages
+from tests.commands import run_program
 from tests.ingest.derive.body.encode import rebuild, show, show_bag
 from tests.ingest.derive.body.recordings import TRACES, read_messages, read_traces, walk
 from tests.ingest.derive.body.test_wholesale import SDK_BODIES
@@ -24,9 +24,7 @@ LISTED = Path(__file__).parents[1] / "ingest" / "derive" / "body" / "unproven.cs
 def bodies() -> list[tuple[str, str, str, dict[str, Any]]]:
     """Bodies by SDK and the name of their layout, which is empty for those of no known layout."""
     command = [provide_packages(), "bodies.mjs"]
-    done = subprocess.run(
-        command, cwd=NODE, capture_output=True, text=True, timeout=RUN_S, check=False
-    )
+    done = run_program(*command, cwd=NODE, timeout=RUN_S)
     assert done.returncode == 0, done.stderr[-4000:]
     return [tuple(body) for body in json.loads(done.stdout)]
 

@@ -4,7 +4,6 @@ import importlib
 import json
 import os
 import pkgutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ import httpx
 import pytest
 
 from tests.clients.packages import RUN_S
+from tests.commands import run_program
 
 SHOP = "0:906bf7f953a0d966f183d07acebe0a2ae08900c859e3b145069af5c5c3def02d"
 BIN = Path(sys.executable).parent
@@ -28,15 +28,12 @@ def document(server: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*command: str | Path, cwd: Path, text: str = "") -> str:
-    done = subprocess.run(
-        command,
+    done = run_program(
+        *command,
         cwd=cwd,
-        env=os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"},  # it calls ruff
+        env=os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"},
         input=text,
-        capture_output=True,
-        text=True,
         timeout=RUN_S,
-        check=False,
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
     return done.stdout + done.stderr

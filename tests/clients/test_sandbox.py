@@ -2,7 +2,6 @@
 
 import base64
 import json
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.clients.packages import NODE, RUN_S, provide_packages
+from tests.commands import run_program
 from tests.ingest.derive.tvm.contracts import Contract, list_calls, read_lake, read_recorded
 from tests.ingest.derive.tvm.machine.differences import SANDBOX, list_unexplained
 from tests.ingest.derive.tvm.machine.drawing import draw_program
@@ -56,12 +56,11 @@ def ask(node: str, calls: Sequence[Call], config: bytes) -> list[dict[str, Any]]
         for contract, stack in calls
     ]
     lines[0]["config"] = base64.b64encode(config).decode()
-    done = subprocess.run(
-        [node, "machine.mjs"],
+    done = run_program(
+        node,
+        "machine.mjs",
         cwd=NODE,
         input="\n".join(map(json.dumps, lines)),
-        capture_output=True,
-        text=True,
         timeout=RUN_S,
         check=True,
     )

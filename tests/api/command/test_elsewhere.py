@@ -1,14 +1,13 @@
 """The product where Linux's own offers are missing: proc(5), prctl(2), seccomp(2) and others."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.commands import COMMAND, serving
+from tests.commands import COMMAND, run_program, serving
 
 TAKEN_AWAY = """
 import builtins, ctypes, fcntl, io, os, resource
@@ -65,9 +64,7 @@ def lake(
 
 
 def run(env: dict[str, str], *arguments: object) -> str:
-    ended = subprocess.run(
-        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, env=env, check=False
-    )
+    ended = run_program(*COMMAND, *arguments, env=env)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
 
@@ -75,7 +72,7 @@ def run(env: dict[str, str], *arguments: object) -> str:
 def test_the_offers_are_gone(elsewhere: dict[str, str]) -> None:
     shown = "system.name_folder_of_process(), system.read_peak_mib()"
     program = [sys.executable, "-c", f"from tonlake.lake import system; print({shown})"]
-    ended = subprocess.run(program, capture_output=True, text=True, env=elsewhere, check=True)
+    ended = run_program(*program, env=elsewhere, check=True)
     name, peak_mib = ended.stdout.split()
     assert name == str(Path.cwd())
     assert 1 < float(peak_mib) < 1000

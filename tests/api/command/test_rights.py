@@ -2,14 +2,13 @@
 
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.commands import COMMAND
+from tests.commands import COMMAND, run_program
 
 RIGHTS = "-dac_override,-dac_read_search"
 """What lets root pass over the rights of files."""
@@ -23,14 +22,7 @@ def run(*arguments: object, config: object = "") -> tuple[int, str]:
             pytest.skip("root without setpriv reads every file")
         as_user = ["setpriv", f"--bounding-set={RIGHTS}", f"--inh-caps={RIGHTS}"]
     env = os.environ | ({"TONLAKE_CONFIG": str(config)} if config else {})
-    ended = subprocess.run(
-        [*as_user, *COMMAND, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env=env,
-        timeout=120,
-        check=False,
-    )
+    ended = run_program(*as_user, *COMMAND, *arguments, env=env, timeout=120)
     return ended.returncode, ended.stdout + ended.stderr
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import COMMAND
+from tests.commands import COMMAND, run_program
 
 INTERRUPTED = """
 import os, signal, sys
@@ -31,12 +31,7 @@ sys.meta_path.insert(0, Finder())
 def test_an_interrupt_while_modules_load_is_silent(before: str, code: int, printed: str) -> None:
     """A process that was started to ignore it goes on."""
     lines = [INTERRUPTED, before, "from tonlake.api.command.start import start", "start()"]
-    done = subprocess.run(
-        [sys.executable, "-c", "\n".join(lines), "status", "--help"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_program(sys.executable, "-c", "\n".join(lines), "status", "--help")
     assert (done.returncode, done.stderr) == (code, "")
     assert done.stdout.startswith(printed)
 
@@ -53,7 +48,7 @@ except SystemExit:
 
 
 def test_arrow_has_no_allocator_of_its_own() -> None:
-    done = subprocess.run([sys.executable, "-c", SHOWN], capture_output=True, text=True, check=True)
+    done = run_program(sys.executable, "-c", SHOWN, check=True)
     assert done.stdout.splitlines()[-1] == "system"
 
 
@@ -73,9 +68,7 @@ start(args=["probe"])
 
 
 def test_a_command_handles_interrupts_itself() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", HANDLED], capture_output=True, text=True, check=True
-    )
+    done = run_program(sys.executable, "-c", HANDLED, check=True)
     assert done.stdout == "True\n"
 
 

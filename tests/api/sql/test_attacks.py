@@ -4,7 +4,6 @@ import json
 import os
 import pwd
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import pytest
 from litestar.testing import TestClient
 
 from tests.api.sql.attacks import ATTACKS, HOGS, READING, SETTINGS, WRITING
+from tests.commands import run_program
 from tests.lake.rows import file_bytes
 from tests.patience import compose
 from tonlake.api.app import create_app
@@ -50,13 +50,8 @@ def run_victim(place: Path, statements: tuple[str, ...]) -> dict[str, Any]:
         "out": str(place / "out"),
         "statements": [fill_in(text, place) for text in statements],
     }
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.api.sql.victim"],
-        input=json.dumps(asked),
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
+    done = run_program(
+        sys.executable, "-m", "tests.api.sql.victim", input=json.dumps(asked), cwd=ROOT
     )
     assert done.returncode == 0, done.stderr
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.commands import run_program
 
 if TYPE_CHECKING:
     from tests.s3 import S3Server
@@ -28,13 +29,7 @@ JARS = ROOT / "build" / "spark-s3"
 def test_a_lake_in_object_storage(s3: S3Server, demo_node: Path, tmp_path: Path) -> None:
     module = "tests.ingest.spark.storage"
     words = [str(demo_node), str(tmp_path / "lake"), "s3://lakes/spark", str(JARS)]
-    done = subprocess.run(
-        [sys.executable, "-m", module, *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_program(sys.executable, "-m", module, *words, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     rows, answers = map(int, re.findall(r"(\d+) rows of", done.stdout))
     assert min(rows, answers) > 100

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from tests.commands import run_program
 from tests.lake.rows import commit_rows, write_old_file
 from tonlake.lake.commit.delta import publish
 from tonlake.lake.duck.connection import ALL_VIEWS, VIEW_NAMES, connect
@@ -50,9 +50,7 @@ def handed_over(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 def run_cli(*arguments: str, cwd: Path) -> list[dict[str, object]]:
     """Return the rows that the DuckDB command line prints for its last query."""
-    done = subprocess.run(
-        [str(CLI), "-json", *arguments], cwd=cwd, capture_output=True, text=True, check=True
-    )
+    done = run_program(CLI, "-json", *arguments, cwd=cwd, check=True)
     rows: list[dict[str, object]] = json.loads(done.stdout[done.stdout.rindex("[{") :])
     return rows
 

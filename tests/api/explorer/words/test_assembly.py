@@ -2,7 +2,6 @@
 
 import base64
 import re
-import subprocess
 import sys
 from collections import Counter
 from typing import Any
@@ -12,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from litestar.testing import TestClient
 
+from tests.commands import run_program
 from tonlake.api.explorer.words.assembly import MAX_CHARACTERS, disassemble, write_bits
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.build import CellBuilder
@@ -159,9 +159,7 @@ def _count(text: str) -> Counter[str]:
 def test_fift_finds_the_same_instructions(codes: list[bytes]) -> None:
     pytest.importorskip("tonpy")
     text = "\n".join(base64.b64encode(code).decode() for code in codes)
-    done = subprocess.run(
-        [sys.executable, "-c", FIFT], input=text, capture_output=True, text=True, check=True
-    )
+    done = run_program(sys.executable, "-c", FIFT, input=text, check=True)
     theirs = done.stdout.split("\n=\n")
     for code, other in zip(codes, theirs, strict=False):
         assert _count(disassemble(code)) == _count(other)

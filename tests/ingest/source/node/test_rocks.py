@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from rocksdict import WriteBatch
 
+from tests.commands import run_program
 from tests.damage import flip, flip_file
 from tests.ingest.source.node.conftest import fingerprint
 from tests.ingest.source.node.nodewriter import open_store
@@ -202,11 +203,10 @@ def test_what_a_killed_process_left_is_removed(
         "import os; from tonlake.ingest.source.node.rocks import Scratch;"
         "s = Scratch(); s.new_folder();"
     )
-    left = subprocess.run(
-        [sys.executable, "-c", code + "print(s.folder); os.sys.stdout.flush(); os._exit(9)"],
-        capture_output=True,
-        text=True,
-        check=False,
+    left = run_program(
+        sys.executable,
+        "-c",
+        code + "print(s.folder); os.sys.stdout.flush(); os._exit(9)",
         env=os.environ | {"TMPDIR": str(tmp_path)},
     ).stdout.strip()
     assert [str(path) for path in tmp_path.iterdir()] == [left]
