@@ -8,6 +8,7 @@ import gc
 import os
 import re
 import signal
+import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import version
@@ -145,9 +146,18 @@ def main(context: click.Context) -> None:
     if not gc.isenabled():
         gc.freeze()
         gc.enable()
-        atexit.register(gc.unfreeze)  # libraries report what is left when the process ends
+        atexit.register(_thaw)
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _thaw() -> None:
+    """Let DuckDB's modules be collected at the end: it prints what is left of its objects.
+
+    Without DuckDB, to visit all modules once more takes 0.2 s and has no effect.
+    """
+    if "duckdb" in sys.modules:
+        gc.unfreeze()
 
 
 @main.result_callback()
