@@ -90,10 +90,12 @@ def classify_traces(
     """
     facts: dict[bytes, dict[str, Facts]] = {}
     shared, due = spread.share(rows), _leave_out_ticks(traces, rows)
+    size = _choose_size(due, spread.count)
     parts: list[dict[str, pa.Table]] = []
     while True:
         missed: dict[bytes, set[Asked]] = {}
-        for tables, unknown in spread.map(_classify_slice, _cut_slices(due, shared, facts)):
+        slices = _cut_slices(due, shared, facts, size)
+        for tables, unknown in spread.map(_classify_slice, slices):
             parts.append(tables)
             missed |= unknown
         if not missed or not (again := _look_up(missed, facts, find_known)):
@@ -127,9 +129,19 @@ def _look_up(
     return again
 
 
-def _cut_slices(traces: pa.Table, rows: Shared[Rows], facts: FactsByTrace) -> Iterator[_Order]:
+def _choose_size(traces: pa.Table, processes: int) -> int:
+    """Return how many transactions a slice has: each costs a look at all rows."""
+    if processes == 1:
+        return _MAX_TRANSACTIONS
+    share = pc.sum(traces["transactions"]).as_py() or 0
+    return min(_MAX_TRANSACTIONS, max(_MIN_TRANSACTIONS, share // _SLICES))
+
+
+def _cut_slices(
+    traces: pa.Table, rows: Shared[Rows], facts: FactsByTrace, size: int
+) -> Iterator[_Order]:
     """Yield traces in slices, each with its facts; a single empty slice if there are no traces."""
-    for start, end in pairwise(_find_cuts(traces)):
+    for start, end in pairwise(_find_cuts(traces, size)):
         # A slice would be sent with the whole table.
         is_whole = end - start == traces.num_rows
         part = traces if is_whole else traces.take(pa.arange(start, end))
@@ -137,10 +149,9 @@ def _cut_slices(traces: pa.Table, rows: Shared[Rows], facts: FactsByTrace) -> It
         yield _Order(part, rows, {key: facts[key] for key in ids if key in facts})
 
 
-def _find_cuts(traces: pa.Table) -> list[int]:
+def _find_cuts(traces: pa.Table, size: int) -> list[int]:
     """Return the index of the first trace of each slice, and the end of the last one."""
     counts = traces["transactions"].to_pylist()
-    size = min(_MAX_TRANSACTIONS, max(_MIN_TRANSACTIONS, sum(counts) // _SLICES))
     cuts, taken = [0], 0
     for place, count in enumerate(counts):
         if taken and taken + count > size:

@@ -211,9 +211,10 @@ class ActionRows:
 
     def tables(self) -> dict[str, pa.Table]:
         """Return the rows of every table derived from actions, by name."""
+        actions = make_rows(ACTIONS, self._rows)
         return {
-            ACTIONS.name: make_rows(ACTIONS, self._rows),
-            ACTION_ACCOUNTS.name: make_rows(ACTION_ACCOUNTS, [*_list_accounts(self._rows)]),
+            ACTIONS.name: actions,
+            ACTION_ACCOUNTS.name: _list_accounts(actions),
             DEX_SWAPS.name: make_rows(DEX_SWAPS, [*map(_make_swap, self._find(_SWAPS))]),
             NFT_SALES_EVENTS.name: make_rows(
                 NFT_SALES_EVENTS, [*map(_make_sale, self._find(SALES))]
@@ -256,7 +257,7 @@ _NAMES = (
 )
 """Columns of ``actions`` in the order of their values: action, trace, classifier version."""
 _in_order = itemgetter(*map(_NAMES.index, ACTIONS.names))
-_TYPE, _ACCOUNT_LIST = ACTIONS.names.index("type"), ACTIONS.names.index("accounts")
+_TYPE = ACTIONS.names.index("type")
 
 _read_action = attrgetter(*_FROM_ACTION)
 _read_trace = attrgetter(
@@ -276,15 +277,21 @@ def _fit(amount: int | None) -> int | None:
 
 _OWN = ("workchain", "account")
 """The first columns of ``action_accounts``; the others are those of the action."""
-_copy = itemgetter(*map(ACTIONS.names.index, ACTION_ACCOUNTS.names[len(_OWN) :]))
 
 
-def _list_accounts(actions: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """Yield a row for each account of each action."""
-    for action in actions:
-        copied = _copy(action)
-        for address in action[_ACCOUNT_LIST]:
-            yield (*_read_address(address), *copied)
+def _list_accounts(actions: pa.Table) -> pa.Table:
+    """Return a row for each account of each action."""
+    if not actions.num_rows:
+        return ACTION_ACCOUNTS.empty
+    accounts = actions["accounts"].combine_chunks()
+    own = [*map(_read_address, accounts.flatten().to_pylist())]
+    columns = [
+        pa.array([each[at] for each in own], ACTION_ACCOUNTS.arrow.field(name).type)
+        for at, name in enumerate(_OWN)
+    ]
+    copied = actions.select(ACTION_ACCOUNTS.names[len(_OWN) :])
+    columns += copied.take(accounts.value_parent_indices()).columns
+    return pa.table(columns, schema=ACTION_ACCOUNTS.arrow)
 
 
 @lru_cache(1 << 12)
