@@ -9,6 +9,7 @@ import pytest
 from pytoniq_core import Cell
 
 from tests.api.recorded import list_calls, read_recorded
+from tests.api.v3.conftest import to_base64
 from tests.conftest import Facts
 
 Run = Callable[[str, dict[str, Any]], Any]
@@ -23,10 +24,6 @@ PAGES: list[dict[str, Any]] = [
 TON_WORDS = {"active": "active", "frozen": "frozen"}
 
 
-def _b64(hex_digits: str) -> str:
-    return base64.b64encode(bytes.fromhex(hex_digits)).decode()
-
-
 def _plan(facts: Facts) -> dict[str, Any]:
     row = facts.history(0, SHOP[2:])[7]
     return {
@@ -34,7 +31,7 @@ def _plan(facts: Facts) -> dict[str, Any]:
         "pages": PAGES,
         "seqnos": SEQNOS,
         "messages": _messages(facts),
-        "single": [{"address": SHOP, "lt": str(row["lt"]), "hash": _b64(row["hash"])}],
+        "single": [{"address": SHOP, "lt": str(row["lt"]), "hash": to_base64(row["hash"])}],
         "params": [0, 1, 15, 34],
         "methods": [method for method, _expected in _methods(facts)] if find_spec("tonpy") else [],
     }
@@ -106,7 +103,9 @@ def _expected_transactions(facts: Facts, blocks: list[tuple[int, int, int]]) -> 
             if (row["workchain"], row["shard"], row["block_seqno"]) == block
         ]
         rows.sort(key=lambda row: (row["account"], row["lt"]))
-        found += [[f"{r['workchain']}:{r['account']}", str(r["lt"]), _b64(r["hash"])] for r in rows]
+        found += [
+            [f"{r['workchain']}:{r['account']}", str(r["lt"]), to_base64(r["hash"])] for r in rows
+        ]
     return found
 
 
@@ -119,7 +118,7 @@ def test_ton_states(ton: dict[str, Any], facts: Facts) -> None:
         if expected["status"] != "active":
             continue
         assert found["last"]["lt"] == str(expected["last_trans_lt"])
-        assert found["last"]["hash"] == _b64(expected["last_trans_hash"])
+        assert found["last"]["hash"] == to_base64(expected["last_trans_hash"])
         for part in ("code", "data"):
             cell = Cell.one_from_boc(base64.b64decode(found[part]))
             assert cell.hash.hex() == expected[f"{part}_hash"]
@@ -178,7 +177,7 @@ def test_tonweb_states(tonweb: dict[str, Any], facts: Facts) -> None:
 def test_tonweb_pages_through_complete_histories(tonweb: dict[str, Any], facts: Facts) -> None:
     for page, found in zip(PAGES, tonweb["histories"], strict=True):
         expected = _expected_history(facts, page["address"])
-        assert found == [[lt, _b64(tx_hash)] for lt, tx_hash in expected]
+        assert found == [[lt, to_base64(tx_hash)] for lt, tx_hash in expected]
 
 
 def test_tonweb_blocks(tonweb: dict[str, Any], facts: Facts) -> None:
@@ -189,7 +188,7 @@ def test_tonweb_blocks(tonweb: dict[str, Any], facts: Facts) -> None:
             (shard["workchain"], int(shard["shard"]), shard["seqno"]) for shard in found["shards"]
         ]
         assert found["transactions"] == _expected_transactions(facts, blocks)
-        assert found["header"]["id"]["root_hash"] == _b64(headers[seqno]["root_hash"])
+        assert found["header"]["id"]["root_hash"] == to_base64(headers[seqno]["root_hash"])
         assert found["header"]["gen_utime"] == headers[seqno]["gen_utime"]
 
 

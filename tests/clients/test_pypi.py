@@ -1,6 +1,5 @@
 """toncenter and tonutils, run against the served demo lake."""
 
-import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,13 +12,10 @@ from toncenter.rest.client import ToncenterRestClient
 from tonutils.clients import ToncenterClient
 
 from tests.api.recorded import list_calls, read_recorded, read_typed
+from tests.api.v3.conftest import to_base64
 from tests.conftest import Facts
 
 SHOP = "0:906bf7f953a0d966f183d07acebe0a2ae08900c859e3b145069af5c5c3def02d"
-
-
-def _b64(hex_digits: str) -> str:
-    return base64.b64encode(bytes.fromhex(hex_digits)).decode()
 
 
 @asynccontextmanager
@@ -48,7 +44,7 @@ async def test_toncenter_accounts(server: str, facts: Facts) -> None:
 
 
 async def test_toncenter_history(server: str, facts: Facts) -> None:
-    expected = [(str(r["lt"]), _b64(r["hash"])) for r in facts.history(0, SHOP[2:])]
+    expected = [(str(r["lt"]), to_base64(r["hash"])) for r in facts.history(0, SHOP[2:])]
 
     async with open_toncenter(server) as v2:
         found: list[tuple[str, str]] = []
@@ -79,7 +75,7 @@ async def test_toncenter_blocks(server: str, facts: Facts) -> None:
         assert (await v2.blocks.get_consensus_block()).consensus_block == 238
         for row in facts.blocks[::25]:
             where = (row["workchain"], str(row["shard"]))
-            root_hash = _b64(row["root_hash"])
+            root_hash = to_base64(row["root_hash"])
             for line in ({"seqno": row["seqno"]}, {"lt": str(row["end_lt"])}):
                 assert (await v2.blocks.lookup_block(*where, **line)).root_hash == root_hash
             header = await v2.blocks.get_block_header(*where, row["seqno"])

@@ -1,6 +1,5 @@
 """A browser visits every page: no foreign request, no error, no overflow, nothing unlabelled."""
 
-import base64
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ import httpx
 import pytest
 
 from tests.api.explorer.chrome import Chrome, find_chrome
+from tests.api.explorer.page import to_hex
 from tests.api.growth import WAIT_S, Growth, serve
 from tests.clients.packages import NODE, provide_packages
 
@@ -79,10 +79,6 @@ def chrome(origin: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ch
         yield browser
 
 
-def _hex(text: str) -> str:
-    return base64.b64decode(text).hex()
-
-
 @pytest.fixture(scope="module")
 def paths(origin: str) -> dict[str, str]:
     """One page of every kind."""
@@ -116,8 +112,8 @@ def paths(origin: str) -> dict[str, str]:
         "sent": f"{account}?show=messages&way=out",
         "contract": f"{account}?show=contract&method=seqno",
         "filtered": f"{account}?direction=out&full=1",
-        "transaction": f"/transaction/{_hex(transfer['trace_id'])}",
-        "trace": f"/trace/{_hex(transfer['trace_id'])}",
+        "transaction": f"/transaction/{to_hex(transfer['trace_id'])}",
+        "trace": f"/trace/{to_hex(transfer['trace_id'])}",
         "block": f"/block/-1:8000000000000000:{transfer['trace_mc_seqno_end']}",
         "holders": jetton,
         "transfers": f"{jetton}?show=transfers",

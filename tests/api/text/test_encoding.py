@@ -38,27 +38,6 @@ def test_raw_form_returns(workchain: int, account: bytes, upper: bool) -> None: 
     assert not read_address(text).friendly
 
 
-@given(BYTE_WORKCHAINS, IDS, FLAGS, FLAGS)
-def test_friendly_form_returns_with_its_flags(
-    workchain: int,
-    account: bytes,
-    bounceable: bool,  # noqa: FBT001
-    test_only: bool,  # noqa: FBT001
-) -> None:
-    address = Address(workchain, account)
-    text = render_friendly(address, bounceable=bounceable, test_only=test_only)
-    read = read_address(text)
-    assert (read.address, read.friendly) == (address, True)
-    assert (read.bounceable, read.test_only) == (bounceable, test_only)
-    oracle = OracleAddress((workchain, account)).to_str(
-        is_user_friendly=True,
-        is_url_safe=True,
-        is_bounceable=bounceable,
-        is_test_only=test_only,
-    )
-    assert text == oracle
-
-
 @given(BYTE_WORKCHAINS, IDS, st.lists(FLAGS, min_size=48, max_size=48))
 def test_friendly_form_may_mix_alphabets(workchain: int, account: bytes, plain: list[bool]) -> None:
     address = Address(workchain, account)
@@ -120,11 +99,6 @@ def test_an_unknown_tag_is_refused() -> None:
     whole = body + binascii.crc_hqx(body, 0).to_bytes(2, "big")
     with pytest.raises(AddressInvalid, match="tag 0x31"):
         parse_address(base64.urlsafe_b64encode(whole).decode())
-
-
-def test_a_wide_workchain_has_no_friendly_form() -> None:
-    with pytest.raises(AddressInvalid, match="no friendly form"):
-        render_friendly(Address(128, bytes(32)), bounceable=True, test_only=False)
 
 
 @pytest.mark.parametrize(

@@ -101,18 +101,6 @@ def test_every_kind_of_damage_is_seen(lake: Path) -> None:
     assert "No such file" in damaged["libraries"].reason
 
 
-def test_every_flipped_bit_is_found_at_first_open(lake: Path) -> None:
-    rng = random.Random(5)  # noqa: S311 - a seed, no secret
-    files = [file for group in open_snapshot(lake).files.values() for file in group]
-    for _ in range(200):
-        file = rng.choice(files)
-        at, bit = rng.randrange(file.bytes), rng.randrange(8)
-        flip_file(lake / file.path, at, 1 << bit)
-        damage = digest.find_damage(lake, files, trust_earlier=True)
-        assert [error.file for error in damage] == [file.path]
-        flip_file(lake / file.path, at, 1 << bit)
-
-
 def test_a_file_is_hashed_once_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commit_rows(tmp_path, 1, 5)
     assert not open_snapshot(tmp_path).damaged

@@ -6,13 +6,10 @@ from typing import Any
 
 import pytest
 
+from tests.api.explorer.page import to_hex
 from tests.api.v3.conftest import Asker, Facts
 
 FLAGS = ("after_merge", "before_split", "after_split", "want_split", "want_merge", "key_block")
-
-
-def _hex(text: str) -> str:
-    return base64.b64decode(text).hex()
 
 
 def _key(block: dict[str, Any]) -> tuple[int, str, int]:
@@ -30,7 +27,7 @@ def test_masterchain_info_names_both_ends(ask: Asker, facts: Facts) -> None:
     newest = max(
         (fact for fact in facts.blocks if fact["workchain"] == -1), key=lambda fact: fact["seqno"]
     )
-    assert _hex(answer["last"]["root_hash"]) == newest["root_hash"]
+    assert to_hex(answer["last"]["root_hash"]) == newest["root_hash"]
 
 
 def test_every_block_equals_the_lite_server_s(ask: Asker, facts: Facts) -> None:
@@ -39,8 +36,8 @@ def test_every_block_equals_the_lite_server_s(ask: Asker, facts: Facts) -> None:
     assert len(blocks) == len(by_key) == len(facts.blocks)
     for fact in facts.blocks:
         block = by_key[_fact_key(fact)]
-        assert _hex(block["root_hash"]) == fact["root_hash"]
-        assert _hex(block["file_hash"]) == fact["file_hash"]
+        assert to_hex(block["root_hash"]) == fact["root_hash"]
+        assert to_hex(block["file_hash"]) == fact["file_hash"]
         assert block["global_id"] == -1414
         assert [block[name] for name in FLAGS] == [bool(fact[name]) for name in FLAGS]
         for name in ("gen_utime", "start_lt", "end_lt"):
