@@ -70,8 +70,8 @@ def test_a_table_of_shared_cells_is_not_written_out() -> None:
     tree = CellTree()
     for other in range(20_000):
         CellBuilder(tree).store_uint(other, 32).end()
-    node = CellBuilder(tree).store_uint(0b10, 2).store_uint(METHOD_BITS - 13, 3)
-    node = node.store_uint(0, METHOD_BITS - 13).end()
+    leaf = CellBuilder(tree).store_uint(0b10, 2).store_uint(METHOD_BITS - 13, 3)
+    node = leaf.store_uint(0, METHOD_BITS - 13).end()
     for _ in range(13):
         node = CellBuilder(tree).store_uint(0, 2).store_ref(node).store_ref(node).end()
     code = CellBuilder(tree).store_uint(0xFF00F4A413F4BCF2C80B, 80).store_ref(node).end()
