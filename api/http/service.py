@@ -9,6 +9,7 @@ from litestar.exceptions import ServiceUnavailableException
 from tonlake.api.request.call import ApiRequest, Written, answer_body, open_call, read_arguments
 from tonlake.ingest.derive.tvm.support import compare_versions, list_engines
 from tonlake.lake.log.following import find_lateness, measure_lag
+from tonlake.lake.log.state import LOG_FOLDER, entry_name
 
 
 @get(["/healthcheck", "/healthz"], media_type="text/plain", sync_to_thread=False)
@@ -21,10 +22,17 @@ def answer_health() -> str:
 def answer_ready(request: ApiRequest) -> Written:
     """Report the served snapshot, its lag behind the followed node, and global versions.
 
-    The status is 503 while there is no lake, and while the lag exceeds ``ready_lag_s``.
+    The status is 503 while there is no lake, also after it was moved away or replaced by an earlier
+    copy, and while the lag exceeds ``ready_lag_s``.
     """
     call = open_call(request, read_arguments(request))
     snapshot = call.reader.snapshot
+    entry = f"{LOG_FOLDER}/{entry_name(snapshot.number)}"
+    if not (snapshot.lake_dir / entry).exists():
+        raise ServiceUnavailableException(
+            f"the lake has no {entry} any more, whose snapshot is served: put the lake back, or"
+            " restart the service"
+        )
     lag = measure_lag(snapshot.lake_dir, snapshot)
     followed = bool(request.app.state.get("followed"))
     late = find_lateness(lag, call.settings.follow.ready_lag_s, followed=followed)

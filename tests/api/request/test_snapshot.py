@@ -198,6 +198,19 @@ def test_an_answer_names_its_snapshot(tmp_path: Path, grow: Grow) -> None:
         assert client.get("/api/v3/masterchainInfo?snapshot=x").status_code == 422
 
 
+def test_a_service_is_not_ready_while_its_lake_is_gone(tmp_path: Path, grow: Grow) -> None:
+    """Pages that need no file still answer, from the snapshot that is open."""
+    grow(1, 3)
+    log, away = tmp_path / "_log", tmp_path / "away"
+    with TestClient(create_app(tmp_path, PATIENT)) as client:
+        assert client.get("/readyz").status_code == 200
+        log.rename(away)
+        refused = client.get("/readyz")
+        assert (refused.status_code, "no _log/1.json any more" in refused.text) == (503, True)
+        away.rename(log)
+        assert client.get("/readyz").status_code == 200
+
+
 def test_holes_are_named(tmp_path: Path, grow: Grow) -> None:
     grow(1, 3)
     grow(7, 9)
