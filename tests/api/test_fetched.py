@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from litestar.testing import TestClient
@@ -74,30 +74,39 @@ def server(demo_node: Path, states: ProvenStates) -> Iterator[SimulatedServer]:
         yield server
 
 
+class Place(NamedTuple):
+    """A lake to write into, and what it is compared with and fetched from."""
+
+    whole: TestClient[Any]
+    server: SimulatedServer
+    untouched: list[str]
+    lake: Path
+
+    @contextmanager
+    def asked(
+        self, *servers: SimulatedServer, kept: int = 1000, timeout_ms: int = 60_000
+    ) -> Iterator[TestClient[Any]]:
+        """Ask a service that fetches from some servers, by default from the one of the node."""
+        config = write_config(self.lake.parent / "config.json", *(servers or (self.server,)))
+        found = open_state_servers(config, timeout_ms=timeout_ms, parallel_queries=4)
+        settings = patient(liteserver={"kept_accounts": kept})
+        with TestClient(create_app(self.lake, settings, servers=found)) as client:
+            yield client
+
+    def count_kept(self) -> int:
+        files = read_state(self.lake).by_table.get(FETCHED_ACCOUNTS.name, ())
+        return sum(file.rows for file in files)
+
+
 @pytest.fixture
-def lake(late: Path, tmp_path: Path) -> Path:
-    """A copy to write into."""
-    return shutil.copytree(late, tmp_path / "lake")
-
-
-@contextmanager
-def asked(
-    lake: Path,
-    *servers: SimulatedServer,
-    folder: Path,
-    kept: int = 1000,
-    timeout_ms: int = 60_000,
-) -> Iterator[TestClient[Any]]:
-    """Ask a service that fetches from some servers."""
-    config = write_config(folder / "config.json", *servers)
-    found = open_state_servers(config, timeout_ms=timeout_ms, parallel_queries=4)
-    settings = patient(liteserver={"kept_accounts": kept})
-    with TestClient(create_app(lake, settings, servers=found)) as client:
-        yield client
-
-
-def count_kept(lake: Path) -> int:
-    return sum(file.rows for file in read_state(lake).by_table.get(FETCHED_ACCOUNTS.name, ()))
+def place(
+    client: TestClient[Any],
+    late: Path,
+    server: SimulatedServer,
+    untouched: list[str],
+    tmp_path: Path,
+) -> Place:
+    return Place(client, server, untouched, shutil.copytree(late, tmp_path / "lake"))
 
 
 PATHS = (
@@ -128,14 +137,9 @@ def compare(
             assert answers[0].status_code == answers[1].status_code
 
 
-def test_states_are_those_of_the_whole_lake(
-    client: TestClient[Any],
-    lake: Path,
-    server: SimulatedServer,
-    untouched: list[str],
-    tmp_path: Path,
-) -> None:
-    with asked(lake, server, folder=tmp_path) as found:
+def test_states_are_those_of_the_whole_lake(place: Place) -> None:
+    client, server, untouched, lake = place
+    with place.asked() as found:
         compare(client, found, untouched[:24], PATHS)
         compare(client, found, untouched)
         assert server.asked.count("getAccountState") == len(untouched), "each once"
@@ -147,7 +151,7 @@ def test_states_are_those_of_the_whole_lake(
             found.get("/api/v3/accountStates", params={"address": NEVER_SEEN}).json()["accounts"]
             == []
         )
-    assert count_kept(lake) == len(untouched)
+    assert place.count_kept() == len(untouched)
     assert not verify_lake(lake).damage
     server.refusal = 651, "offline"
     with TestClient(create_app(lake, PATIENT)) as offline:
@@ -157,16 +161,10 @@ def test_states_are_those_of_the_whole_lake(
 
 
 @pytest.mark.usefixtures("tvm")
-def test_get_methods(
-    client: TestClient[Any],
-    lake: Path,
-    server: SimulatedServer,
-    facts: Facts,
-    untouched: list[str],
-    tmp_path: Path,
-) -> None:
+def test_get_methods(place: Place, facts: Facts) -> None:
+    client, server, untouched, _lake = place
     runs = 0
-    with asked(lake, server, folder=tmp_path) as found:
+    with place.asked() as found:
         for contract in facts.summary["contracts"]:
             if contract["address"] not in untouched:
                 continue
@@ -191,14 +189,8 @@ def alter(name: str, field: str, change: Callable[[bytes], bytes]) -> Any:
     return altered
 
 
-def test_what_servers_may_not_send(
-    lake: Path,
-    states: ProvenStates,
-    server: SimulatedServer,
-    untouched: list[str],
-    tmp_path: Path,
-) -> None:
-    address, other = untouched[:2]
+def test_what_servers_may_not_send(place: Place, states: ProvenStates) -> None:
+    address, other = place.untouched[:2]
     workchain, account = other.split(":")
     proven = states.prove_account(LAST, int(workchain), bytes.fromhex(account))
     older = states.prove_account(LAST - 1, int(workchain), bytes.fromhex(account))
@@ -216,8 +208,8 @@ def test_what_servers_may_not_send(
         "one proof alone": alter("accountState", "proof", lambda _: states.prove_config(LAST)[0]),
     }
     for what, altered in hostile.items():
-        server.altered = altered
-        with asked(lake, server, folder=tmp_path) as found:
+        place.server.altered = altered
+        with place.asked() as found:
             answer = found.get("/api/v2/getAddressInformation", params={"address": address})
             assert answer.status_code == 500, what
             assert answer.json()["error"].startswith(UNKNOWN), what
@@ -225,66 +217,55 @@ def test_what_servers_may_not_send(
             listed = found.get("/api/v3/accountStates", params={"address": address})
             assert listed.json()["accounts"] == [], what
             assert listed.headers["cache-control"] == "no-store"
-    assert count_kept(lake) == 0
+    assert place.count_kept() == 0
 
 
-def test_servers_that_are_slow_gone_or_behind(
-    client: TestClient[Any],
-    lake: Path,
-    server: SimulatedServer,
-    untouched: list[str],
-    tmp_path: Path,
-) -> None:
+def test_servers_that_are_slow_gone_or_behind(place: Place) -> None:
+    client, server, untouched, _lake = place
     address = untouched[0]
     with ExitStack() as stack:
         silent = stack.enter_context(SimulatedServer(server.chain).run())
         silent.is_silent = True
         behind = stack.enter_context(SimulatedServer(server.chain).run())
-        with asked(lake, silent, behind, folder=tmp_path, timeout_ms=500) as found:
+        with place.asked(silent, behind, timeout_ms=500) as found:
             for _ in range(2):
                 answer = found.get("/api/v2/getAddressInformation", params={"address": address})
                 assert answer.json()["error"].startswith(UNKNOWN)
-        with asked(lake, silent, behind, server, folder=tmp_path, timeout_ms=500) as found:
+        with place.asked(silent, behind, server, timeout_ms=500) as found:
             compare(client, found, [address])
 
 
-def test_the_table_is_bounded_and_a_copy_keeps_no_account(
-    client: TestClient[Any],
-    lake: Path,
-    server: SimulatedServer,
-    untouched: list[str],
-    tmp_path: Path,
-) -> None:
-    with asked(lake, server, folder=tmp_path, kept=5) as found:
+def test_the_table_is_bounded_and_a_copy_keeps_no_account(place: Place) -> None:
+    client, _server, untouched, lake = place
+    with place.asked(kept=5) as found:
         for address in untouched[:12]:
             found.get("/api/v2/getAddressBalance", params={"address": address})
-    assert count_kept(lake) == 5
+    assert place.count_kept() == 5
     before = read_state(lake).number
-    with asked(lake, server, folder=tmp_path, kept=0) as found:
+    with place.asked(kept=0) as found:
         answer = found.get("/api/v2/getAddressBalance", params={"address": untouched[20]})
         assert answer.status_code == 200
     (lake / "_pull").mkdir()
-    with asked(lake, server, folder=tmp_path) as found:
+    with place.asked() as found:
         compare(client, found, [untouched[20]])
     assert read_state(lake).number == before
 
 
-def test_a_block_of_the_lake_counts_more(
-    client: TestClient[Any], demo_node: Path, server: SimulatedServer, tmp_path: Path, facts: Facts
-) -> None:
+def test_a_block_of_the_lake_counts_more(place: Place, demo_node: Path, facts: Facts) -> None:
     """Accounts are fetched as of a block, and later blocks touch some of them."""
-    lake = tmp_path / "lake"
+    client, server, _untouched, lake = place
+    shutil.rmtree(lake)
     with closing(open_node(demo_node)) as source:
         ingest(source, lake, Span(200, 210), PATIENT)
         some = facts.accounts[::2]
         addresses = [fact["address"] for fact in some if fact["status"] != "nonexist"]
-        with asked(lake, server, folder=tmp_path) as found:
+        with place.asked() as found:
             for address in addresses:
                 found.get("/api/v2/getAddressBalance", params={"address": address})
-        assert count_kept(lake) > 10
+        assert place.count_kept() > 10
         ingest(source, lake, Span(211, LAST), PATIENT)
         ingest(source, lake, Span(190, 199), PATIENT)
-    with asked(lake, server, folder=tmp_path) as found:
+    with place.asked() as found:
         server.asked.clear()
         compare(client, found, addresses)
         assert server.asked.count("getAccountState") < len(addresses) // 2

@@ -19,10 +19,20 @@ def mint_bill(treasury: Step, amount: int) -> None:
     collection.send(BILL, opcode=hipo.ASSIGN_BILL)
 
 
-def check(action: ActionRow, *, asset: str = MASTER, wallet: str | None = WALLET) -> None:
+def check(
+    action: ActionRow,
+    amount: int | None,
+    *,
+    asset: str = MASTER,
+    wallet: str | None = WALLET,
+    **staking: object,
+) -> None:
+    """Compare an action of the owner with its parties, its amount, and what it staked."""
     columns = action.columns
     assert (columns["source"], columns["destination"]) == (OWNER, hipo.TREASURY)
     assert (columns["asset"], columns["source_secondary"]) == (asset, wallet)
+    assert columns["amount"] == amount
+    assert columns["staking_data"] == {"provider": "hipo", "ts_nft": None} | staking
 
 
 def deposit(scene: Scene) -> Step:
@@ -36,14 +46,8 @@ def test_tokens_are_minted_at_once(scene: Scene) -> None:
         OWNER, opcode=jetton.NOTIFY
     )
     action = scene.find("stake_deposit")
-    check(action)
+    check(action, 10, tokens_minted=9)
     assert action.success
-    assert action.columns["amount"] == 10
-    assert action.columns["staking_data"] == {
-        "provider": "hipo",
-        "tokens_minted": 9,
-        "ts_nft": None,
-    }
 
 
 def test_a_deposit_waits_for_the_round(scene: Scene) -> None:
@@ -51,11 +55,7 @@ def test_a_deposit_waits_for_the_round(scene: Scene) -> None:
     saved = write(hipo.PROXY_SAVED).coins(8).address(OWNER).uint(0, 32)
     treasury.send(MASTER, saved).send(WALLET, opcode=hipo.SAVED)
     mint_bill(treasury, 8)
-    action = scene.find("stake_deposit")
-    check(action)
-    assert action.columns["amount"] == 8
-    assert action.columns["staking_data"]["tokens_minted"] is None
-    assert action.columns["staking_data"]["ts_nft"] == BILL
+    check(scene.find("stake_deposit"), 8, tokens_minted=None, ts_nft=BILL)
 
 
 @pytest.mark.parametrize(("comment", "kind"), [("d", "stake_deposit"), ("x", "ton_transfer")])
@@ -63,9 +63,8 @@ def test_a_comment_asks_for_a_deposit(scene: Scene, comment: str, kind: str) -> 
     scene.external(OWNER).send(hipo.TREASURY, Cell(0).text(comment), value=5)
     action = scene.find(kind)
     if kind == "stake_deposit":
-        check(action, asset=hipo.PARENT, wallet=None)
+        check(action, 5, asset=hipo.PARENT, wallet=None, tokens_minted=None)
         assert not action.success
-        assert action.columns["amount"] == 5
 
 
 def burn(scene: Scene) -> Step:
@@ -81,18 +80,12 @@ def test_tokens_are_paid_out_at_once(scene: Scene) -> None:
     burn(scene).send(MASTER, paid).send(WALLET, opcode=hipo.BURNED).send(
         OWNER, opcode=hipo.WITHDRAWN
     )
-    action = scene.find("stake_withdrawal")
-    check(action)
-    assert action.columns["amount"] == 6
-    assert action.columns["staking_data"]["tokens_burnt"] == 7
+    check(scene.find("stake_withdrawal"), 6, tokens_burnt=7)
 
 
 def test_a_withdrawal_waits_for_the_round(scene: Scene) -> None:
     mint_bill(burn(scene), 7)
-    action = scene.find("stake_withdrawal_request")
-    check(action)
-    assert action.columns["amount"] == 7
-    assert action.columns["staking_data"]["ts_nft"] == BILL
+    check(scene.find("stake_withdrawal_request"), 7, tokens_burnt=7, ts_nft=BILL)
 
 
 def test_a_withdrawal_that_is_rolled_back_is_a_burn(scene: Scene) -> None:
@@ -114,40 +107,29 @@ def end_round(scene: Scene, opcode: int) -> Step:
 def test_a_round_ends_with_tokens(scene: Scene) -> None:
     minted = write(hipo.PROXY_MINTED).coins(9).coins(10).address(OWNER).uint(0, 32)
     end_round(scene, hipo.MINT_TOKENS).send(MASTER, minted).send(WALLET, opcode=hipo.MINTED)
-    action = scene.find("stake_deposit")
-    check(action)
-    assert action.columns["amount"] == 10
-    assert action.columns["staking_data"] == {
-        "provider": "hipo",
-        "tokens_minted": 9,
-        "ts_nft": BILL,
-    }
+    check(scene.find("stake_deposit"), 10, tokens_minted=9, ts_nft=BILL)
 
 
 def test_a_round_ends_with_coins(scene: Scene) -> None:
     paid = write(hipo.PROXY_BURNED).coins(10).coins(11).address(OWNER)
     end_round(scene, hipo.BURN_TOKENS).send(MASTER, paid).send(WALLET, opcode=hipo.BURNED)
     action = scene.find("stake_withdrawal")
-    check(action)
+    check(action, 11, tokens_burnt=10, ts_nft=BILL)
     assert action.success
-    assert (action.columns["amount"], action.columns["staking_data"]["ts_nft"]) == (11, BILL)
 
 
 def test_a_round_puts_a_withdrawal_off(scene: Scene) -> None:
     mint_bill(end_round(scene, hipo.BURN_TOKENS), 10)
     action = scene.find("stake_withdrawal_request")
-    check(action, wallet=None)
-    assert action.columns["amount"] == 10
+    check(action, 10, wallet=None, tokens_burnt=10, ts_nft=BILL)
 
 
 def test_a_round_takes_a_withdrawal_back(scene: Scene) -> None:
     returned = write(hipo.PROXY_ROLLBACK).coins(10).address(OWNER)
     end_round(scene, hipo.BURN_TOKENS).send(MASTER, returned).send(WALLET, opcode=hipo.ROLLBACK)
     action = scene.find("stake_withdrawal")
-    check(action)
+    check(action, None, tokens_burnt=10, ts_nft=BILL)
     assert not action.success
-    assert action.columns["amount"] is None
-    assert action.columns["staking_data"]["tokens_burnt"] == 10
 
 
 def test_a_bill_that_is_minted_names_itself(scene: Scene) -> None:
