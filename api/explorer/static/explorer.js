@@ -77,6 +77,10 @@ if (document.querySelector("[data-live], [data-live-part]")) {
       for (const note of document.querySelectorAll("[data-confirmed]")) note.hidden = !isConfirmed;
       if (message.finality !== "confirmed") renew();
     };
+    // Browsers give up a stream that is refused, as one that begins before the log does.
+    stream.onerror = () => {
+      if (stream.readyState === EventSource.CLOSED) setTimeout(follow, pollMs);
+    };
   };
   document.addEventListener("visibilitychange", follow);
   follow();
