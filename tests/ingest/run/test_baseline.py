@@ -44,22 +44,12 @@ from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.prune import prune_lake
 from tonlake.lake.maintenance.verify import verify_lake
-from tonlake.lake.schema import (
-    ACCOUNT_STATES,
-    DNS_RECORDS,
-    JETTON_MASTERS,
-    JETTON_WALLETS,
-    NFT_COLLECTIONS,
-    NFT_ITEMS,
-    TABLES,
-    WALLETS,
-)
+from tonlake.lake.schema import ACCOUNT_STATES, HISTORY_TABLES, TABLES
 
 ROOT = Path(__file__).resolve().parents[3]
 FIRST_BLOCKS = (100, 180)
 LAST = 238
 EMPTY = ACCOUNT_STATES.empty
-CONTRACTS = (WALLETS, JETTON_MASTERS, JETTON_WALLETS, NFT_COLLECTIONS, NFT_ITEMS, DNS_RECORDS)
 FLIPS = [30, pytest.param(200, marks=pytest.mark.long)]
 KILLS = [1, pytest.param(100, marks=pytest.mark.long)]
 SEED = 20261123
@@ -95,7 +85,8 @@ def read_newest(lake: Path, *, status: str = "account_status != 'nonexist'") -> 
     newest = "qualify row_number() over (partition by workchain, account order by {}) = 1"
     states = f"from account_states {newest.format('mc_seqno desc, block_seqno desc')}"
     newest = newest.format("mc_seqno desc")
-    names = ("account_states", "state_cells", *(table.name for table in CONTRACTS))
+    whole = ("account_states", "state_cells", "libraries", "config_params")
+    names = (*whole, *(table.name for table in HISTORY_TABLES))
     with connect(open_snapshot(lake), statement=" ".join(names)) as lake_sql:
         found["account_states"] = lake_sql.execute(
             f"select * exclude ({', '.join((*OF_THE_MOMENT, 'shard', 'block_seqno'))}), "  # noqa: S608
@@ -104,7 +95,7 @@ def read_newest(lake: Path, *, status: str = "account_status != 'nonexist'") -> 
             "and coalesce(data_hash in (select hash from state_cells), true) "
             f"from ({states}) as account_states where {status} order by all"
         ).fetchall()
-        for table in CONTRACTS:
+        for table in HISTORY_TABLES:
             omitted = ", ".join(name for name in OF_THE_MOMENT if name in table.names)
             found[table.name] = lake_sql.execute(
                 f"select * exclude ({omitted}) from (from {table.name} {newest}) "  # noqa: S608
@@ -113,6 +104,15 @@ def read_newest(lake: Path, *, status: str = "account_status != 'nonexist'") -> 
                 "using (workchain, account) "
                 "order by all"
             ).fetchall()
+        found["libraries"] = lake_sql.execute(
+            "select hash, publishers from (from libraries "
+            "qualify row_number() over (partition by hash order by mc_seqno desc) = 1) "
+            "where present order by all"
+        ).fetchall()
+        found["configuration"] = lake_sql.execute(
+            "select param, hash from config_params "
+            "qualify row_number() over (partition by param order by mc_seqno desc) = 1 order by all"
+        ).fetchall()
         missing = "where child not in (select hash from state_cells)"
         found["absent cells"] = lake_sql.execute(
             f"select count(*) from (select unnest(refs) as child from state_cells) {missing}"  # noqa: S608
