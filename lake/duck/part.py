@@ -34,9 +34,10 @@ VIEWS_IN_PARTS = frozenset(
     | {"v_daily", "v_nft_events", "v_nft_sales", "decoded_messages", "traced_transactions"}
 )
 
-FEW, TRACE, PAIRED = "few", "by_trace", "paired"
-"""Besides parts: a statement asks for one account or transaction, for given traces, or for messages
-of one account with no other filter that the table has: ``one_end_of`` fits those."""
+FEW, TRACE, PAIRED, OF_TRACE = "few", "by_trace", "paired", "of_trace"
+"""Besides parts: a statement asks for one account, transaction or trace, for given traces, for
+messages of one account with no other filter that the table has, or for messages of one trace:
+``one_end_of`` and ``one_end_of_trace``, which joins the trace itself, fit the last two."""
 
 _OTHERS = {
     "token": ("kind", "ton", ("v_transfers",)),
@@ -45,12 +46,14 @@ _OTHERS = {
 """Parts of rows that do not have a text in a column, and the views over these parts."""
 
 ASKED = {
-    FEW: r"\b(account|address|(sender|recipient)(_id)?|source|destination|(tx|msg)_hash)"
+    FEW: r"\b(account|address|(sender|recipient)(_id)?|source|destination|(tx|msg)_hash|trace_id)"
     r"\s*=\s*(ton_|unhex|['$?(])",
     TRACE: r"\btrace_id\s*(=|in\b)",
     PAIRED: r"(?s)\A(?!.*v_messages.*v_messages|.*\b(or|filter|in_days)\b|.*\b(day|time|opcode"
     r"|mc_seqno|\w+_(lt|hash))\s*([=<>]|between|in\b)).*\bv_messages\b.*\b(where|and)\s+(\w+\.)?"
     r"(sender|recipient)_id\s*=\s*(ton_account|unhex)\(",
+    OF_TRACE: r"(?s)\A(?!.*v_messages.*v_messages|.*\b(or|filter|join)\b).*\bv_messages\b.*"
+    r"\b(where|and)\s+(\w+\.)?trace_id\s*=\s*(ton_hash|unhex)\(",
 }
 _BOUNDED = re.compile(r"(\S+|\(.*\)) = (\S+) -- bounded$", re.MULTILINE)
 _MANY = re.compile(r"^.* -- many\n", re.MULTILINE)
@@ -67,6 +70,11 @@ def cut_parts(sql: str, unread: Collection[str] = ()) -> str:
         sql = _MANY.sub("", _BOUNDED.sub(r"\1 <= \2 and \1 >= \2", sql))
     if PAIRED in unread:
         sql = sql.replace("one_end(", "one_end_of(")
+    if OF_TRACE in unread:
+        sql = sql.replace(
+            "one_end('messages')", "one_end_of_trace('messages', 'transaction_traces')"
+        )
+        unread = {*unread, "joined_trace"}
     unread = {*unread, "grouped"} if unread else ("traced", "states")
     return _PART.sub(lambda part: "" if part[2] in unread else part[0], sql)
 

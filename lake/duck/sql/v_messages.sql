@@ -1,6 +1,6 @@
 create or replace view v_messages as
 with ends as not materialized (
-    from one_end('messages') -- or one_end_of, for one account
+    from one_end('messages') -- or one_end_of, for one account, or one_end_of_trace
 ),
 moved as not materialized (
     select
@@ -49,7 +49,7 @@ left join message_bodies as bodies -- part: body
     and messages.body_hash = bodies.body_hash -- bounded
     and messages.day = bodies.day -- bounded
     and (messages.kind = 'ext_in') = bodies.external_in -- bounded
-left join transaction_traces as traced -- part: trace
+left join transaction_traces as traced -- part: joined_trace
     on messages.tx_lt = traced.lt
     and messages.tx_account = traced.account
     and messages.tx_workchain = traced.workchain

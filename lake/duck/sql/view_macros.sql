@@ -45,6 +45,25 @@ create or replace macro one_end_of(relation) as table
             order by direction
         ) = 1;
 
+-- The same, with the trace, for a filter on it: the ends of a message are in one trace.
+create or replace macro one_end_of_trace(relation, traces) as table
+    select
+        ends.*,
+        traced.trace_id
+    from query_table(relation) as ends
+    left join query_table(traces) as traced
+        on ends.tx_lt = traced.lt
+        and ends.tx_account = traced.account
+        and ends.tx_workchain = traced.workchain
+        and ends.mc_seqno = traced.mc_seqno
+        and ends.day = traced.day
+    qualify
+        source is null
+        or row_number() over (
+            partition by trace_id, created_lt, source, source_workchain, destination
+            order by direction
+        ) = 1;
+
 -- One account; for a NULL address, the wallet that received most external messages. The relation is
 -- `messages`.
 create or replace macro account_or_busiest(address, relation) as table

@@ -9,7 +9,16 @@ from duckdb import DuckDBPyConnection
 import tonlake
 from tests.lake.opened import open_views
 from tonlake.lake.duck.connection import SnapshotViews, connect, read_bases, read_sql
-from tonlake.lake.duck.part import FEW, PAIRED, PARTS, TRACE, VIEWS_IN_PARTS, cut_parts, list_unread
+from tonlake.lake.duck.part import (
+    FEW,
+    OF_TRACE,
+    PAIRED,
+    PARTS,
+    TRACE,
+    VIEWS_IN_PARTS,
+    cut_parts,
+    list_unread,
+)
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.schema.view import VIEWS
@@ -37,7 +46,7 @@ select kind from messages
 
 CUT_VIEWS = sorted(VIEWS_IN_PARTS & {*VIEWS})
 COMMENTED = set(PARTS) - {"body", "comment", "looked_up"}
-TRACED = set(PARTS) - {"trace", "traced", "looked_up", "edge", "by_trace"}
+TRACED = set(PARTS) - {"trace", "traced", "looked_up", "edge", "by_trace", "joined_trace"}
 
 
 @pytest.mark.parametrize("statement", READING_ALL.strip().splitlines())
@@ -55,7 +64,9 @@ def test_what_may_read_every_column_reads_whole_views(statement: str) -> None:
         ("select * from v_messages as v where v.tx_hash = $hash", {FEW}),
         ("explain analyze select m.amount * 2 as n from v_messages m order by n", set(PARTS)),
         ("select day from v_messages where Comment = 'hi'", COMMENTED),
-        ("select kind from v_messages where trace_id = $id", {*TRACED, TRACE}),
+        ("select kind from v_messages where trace_id = $id", {*TRACED, TRACE, FEW}),
+        ("select * from v_messages where trace_id = ton_hash('x')", {TRACE, FEW, OF_TRACE}),
+        ("from v_messages where day > 1 or trace_id = ton_hash('x')", {TRACE, FEW}),
         ("from v_transfers select time where kind = 'ton' and amount > 1", {*PARTS, "token"}),
         ("from v_transfers t join blocks using (day) where t.kind = 'ton'", {"token"}),
         ("from v_nft_events where event = 'minted' and item = 'x'", {"moved"}),
@@ -113,6 +124,7 @@ def test_the_other_columns_are_the_same(
     [
         ("v_messages", "sender_id"),
         ("v_messages", "recipient_id"),
+        ("v_messages", "trace_id"),
         ("v_transfers", "sender_id"),
         ("v_jetton_transfers", "recipient_id"),
         ("decoded_messages", "source"),
@@ -128,7 +140,8 @@ def test_the_rows_of_one_account_or_trace_are_the_same(
         group by all order by count(*) desc limit 1"""  # noqa: S608 - ours
     account = connection.execute(busiest).fetchall()[0][0]
     statement = f"select * from {view} where {key} = unhex('{account}') order by all"  # noqa: S608 - ours
-    asked = {TRACE if key == "trace_id" else FEW, *[PAIRED] * (view == "v_messages")}
+    asked = {FEW, TRACE} if key == "trace_id" else {FEW}
+    asked |= {OF_TRACE if key == "trace_id" else PAIRED} if view == "v_messages" else set()
     assert {*list_unread(connection, statement, [view])} == asked
     rows = connect(snapshot, statement=statement).execute(statement).fetchall()
     assert len(rows) > 3
