@@ -1,14 +1,13 @@
 """Recorded traces, compared with the actions of TON Center's classifier."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from tests.ingest.derive.action.compared import compare, equal, list_differences, read_classified
+from tests.ingest.derive.action.compared import compare, list_differences, read_classified
 from tonlake.ingest.command.action import classify_recording, read_traces
 from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.row import show_actions
@@ -25,8 +24,6 @@ PAIRED = {
 LATER = {"extra", "asset", "asset_secondary", "source_secondary", "accounts"}
 """Columns of tgBTC, whose keys and ids are in ``extra`` now, and of liquidations by EVAA: the
 recordings are older."""
-
-_STEP = re.compile(r"([\w()]+)(?:\[(\d+)\])?")
 
 
 def list_later(kind: str) -> set[str]:
@@ -60,66 +57,6 @@ def test_every_action_is_theirs(ours: dict[str, list[Shown]], theirs: dict[str, 
             differences = list_differences(mine[action["action_id"]], action)
             known = PAIRED.get((key, action["type"]), set()) | list_later(action["type"])
             assert differences <= known, (key, action["type"])
-
-
-def find(action: Shown, path: str) -> Any:
-    """Return the value at a dotted path of an action."""
-    value: Any = action
-    for step in path.split("."):
-        match = _STEP.fullmatch(step)
-        assert match is not None
-        if match[1] == "length()":
-            return len(value or [])
-        value = value.get(match[1]) if isinstance(value, dict) else None
-        if match[2] is not None:
-            value = value[int(match[2])] if value else None
-    return value
-
-
-def holds(value: Any, wanted: Any) -> bool:
-    """Return whether a value matches a case: objects as subsets, lists as sets."""
-    if isinstance(wanted, dict):
-        return isinstance(value, dict) and all(
-            holds(value.get(name), each) for name, each in wanted.items()
-        )
-    if isinstance(wanted, list):
-        return (
-            isinstance(value, list)
-            and len(value) == len(wanted)
-            and all(any(holds(mine, each) for mine in value) for each in wanted)
-        )
-    return equal(value, wanted)
-
-
-def is_selected(action: Shown, select: dict[str, list[Any]] | None) -> bool:
-    """Return whether an action satisfies the conditions of a case."""
-    if select is None:
-        return True
-    (how, conditions) = next(iter(select.items()))
-    results = [
-        equal(find(action, each["path"]), each["value"]) == (each["op"] == "==")
-        for each in conditions
-    ]
-    return all(results) if how == "all" else any(results)
-
-
-def test_every_case_holds(ours: dict[str, list[Shown]], shared: Path) -> None:
-    cases = json.loads((shared / "data/classifier/cases.json").read_bytes())
-    for case in cases:
-        for wanted in case["expected_actions"]:
-            found = [
-                action
-                for action in ours[case["trace_file"]]
-                if action["type"] == wanted["type"] and is_selected(action, wanted["select"])
-            ]
-            assert found, case["case_id"]
-            if wanted["select"] is None:
-                assert len(found) == 1, case["case_id"]
-            for path, value in wanted["values"].items():
-                known = PAIRED.get((case["trace_file"], wanted["type"]), set())
-                if path in known | list_later(wanted["type"]):
-                    continue
-                assert holds(find(found[0], path), value), (case["case_id"], path)
 
 
 MIN_EQUAL = {
