@@ -16,7 +16,6 @@ from tonlake.api.app import create_app
 PAST = 150
 
 
-@pytest.mark.usefixtures("tvm")
 def test_contracts_of_the_demo_node(ask: Asker, facts: Facts) -> None:
     compared = [item["kind"] for item in facts.contracts if compare_contract(ask, item)]
     assert len(compared) == 38
@@ -74,7 +73,6 @@ def test_moves_of_a_trace_equal_its_balances(ask: Asker) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("tvm")
 def test_contracts_of_a_larger_node(shared: Path, ingest_network: Callable[[str], Path]) -> None:
     contracts = json.loads((shared / "node" / "expected.json").read_bytes())["contracts"]
     with TestClient(create_app(ingest_network("node/localnet-db"), PATIENT)) as client:

@@ -30,21 +30,6 @@ from tonlake.lake.log.snapshot import open_snapshot
 
 Row = dict[str, Any]
 
-METHODS = {
-    "jetton_master": ("jetton_masters", "get_jetton_data"),
-    "jetton_wallet": ("jetton_wallets", "get_wallet_data"),
-    "nft_collection": ("nft_collections", "get_collection_data"),
-    "dns_collection": ("nft_collections", "get_collection_data"),
-    "nft_item": ("nft_items", "get_nft_data"),
-    "dns_item": ("nft_items", "get_nft_data"),
-}
-COLUMNS = {
-    "get_jetton_data": ("total_supply", "mintable", "admin", None, "wallet_code_hash"),
-    "get_wallet_data": ("balance", "owner", "jetton", None),
-    "get_collection_data": ("next_item_index", None, "owner"),
-    "get_nft_data": ("init", "item_index", "collection", "owner", None),
-}
-
 
 @pytest.fixture(scope="module")
 def lake(demo_lake: Path) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -61,36 +46,6 @@ def find_row(lake: duckdb.DuckDBPyConnection, table: str, address: str) -> Row:
     found = rows.fetchall()
     assert len(found) == 1, (table, address)
     return dict(zip(rows.columns, found[0], strict=True))
-
-
-def check_value(row: Row, column: str, expected: dict[str, Any]) -> None:
-    """Compare a column with the stack value of the lite server's get-method."""
-    if "address" in expected:
-        known = row[column]
-        text = "addr_none" if known is None else f"{row[f'{column}_workchain']}:{known.hex()}"
-        assert text == expected["address"], column
-    elif "cell_hash" in expected:
-        assert row[column].hex() == expected["cell_hash"]
-    elif isinstance(row[column], bool):
-        assert row[column] == (int(expected["int"]) != 0)
-    else:
-        assert int(row[column]) == int(expected["int"])
-
-
-def test_every_token_contract_is_found(lake: duckdb.DuckDBPyConnection, facts: Facts) -> None:
-    checked = 0
-    for contract in facts.summary["contracts"]:
-        if contract["kind"] not in METHODS or contract["state"]["status"] != "active":
-            continue
-        table, method = METHODS[contract["kind"]]
-        row = find_row(lake, table, contract["address"])
-        stack = contract["get_methods"][method]["stack"]
-        for column, expected in zip(COLUMNS[method], stack, strict=True):
-            if column is not None:
-                check_value(row, column, expected)
-        assert row["data_hash"].hex() == contract["state"]["data_hash"]
-        checked += 1
-    assert checked > 30
 
 
 def test_domains_have_names_and_records(lake: duckdb.DuckDBPyConnection, facts: Facts) -> None:
