@@ -2,11 +2,9 @@
 
 import base64
 import json
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +13,9 @@ import msgspec
 import pytest
 
 from tests.api.growth import WAIT_S, Growth, serve
-from tests.api.v2.test_send import Upstream
+from tests.api.v2.test_send import Upstream, running_upstream
 from tests.ingest.bags import read_bags
-from tests.patience import patient
+from tests.patience import patient, vary
 from tonlake.api.chain.run import emulate_message
 from tonlake.api.pending import EXPIRY_S, PendingPool, PendingTrace
 from tonlake.api.request.call import Arguments, Call
@@ -260,18 +258,13 @@ def test_over_http(growth: Growth, messages: list[Message]) -> None:
     growth.show(message["commit"] - 1)
     answer = {"ok": True, "result": {"@type": "ok", "hash": "A=", "hash_norm": "B="}}
     Upstream.answer = (200, json.dumps(answer).encode())
-    upstream = ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
-    threading.Thread(target=upstream.serve_forever, daemon=True).start()
-    limits = msgspec.structs.replace(
-        SETTINGS,
-        upstream=msgspec.structs.replace(
-            SETTINGS.upstream, url=f"http://127.0.0.1:{upstream.server_port}/api/v2"
-        ),
-    )
     norm = base64.b64encode(message["hash_norm"]).decode()
     account = f"0:{message['destination'].hex().upper()}"
     with (
-        serve(growth.lake_dir, **msgspec.to_builtins(limits)) as server,
+        running_upstream() as url,
+        serve(
+            growth.lake_dir, **msgspec.to_builtins(vary(SETTINGS, upstream={"url": url}))
+        ) as server,
         httpx.Client(base_url=server.url, timeout=60) as client,
         server.stream(min_finality="pending", trace_external_hash_norms=norm) as frames,
     ):
@@ -309,5 +302,3 @@ def test_over_http(growth: Growth, messages: list[Message]) -> None:
         while ask("pendingTraces", ext_msg_hash=norm)["traces"]:
             assert time.monotonic() < until_s, "what is in a block is pending still"
         assert ask("traces", msg_hash=norm)["traces"]
-    upstream.shutdown()
-    upstream.server_close()

@@ -1,7 +1,6 @@
 """The page /sql in a browser: the editor, its keys, its storage, and the page without scripts."""
 
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
@@ -9,7 +8,8 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.api.explorer.chrome import Chrome, find_chrome
-from tests.api.growth import WAIT_S, serve
+from tests.api.growth import serve
+from tests.patience import wait_for
 from tonlake.api.sql.page import list_examples
 
 pytestmark = pytest.mark.long
@@ -36,10 +36,7 @@ def chrome(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 def wait(chrome: Chrome, expression: str) -> None:
     """Wait until an expression is true in the page."""
-    end = time.monotonic() + WAIT_S
-    while not chrome.run(f"Boolean({expression})"):
-        assert time.monotonic() < end, expression
-        time.sleep(0.05)
+    wait_for(lambda: chrome.run(f"Boolean({expression})"))
 
 
 def write(chrome: Chrome, text: str) -> None:

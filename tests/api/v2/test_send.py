@@ -93,17 +93,22 @@ class Upstream(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+@contextmanager
+def running_upstream() -> Iterator[str]:
+    """Run an upstream while the block runs; yield its URL."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/api/v2"
+        server.shutdown()
+
+
 @pytest.fixture(scope="module")
 def relaying(demo_lake: Path, asker: type[Asker]) -> Iterator[Asker]:
     """Ask a service that has an upstream, one for all tests."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{server.server_port}/api/v2/"
-    limits = patient(upstream={"url": url, "key": "secret"})
-    with TestClient(create_app(demo_lake, limits)) as client:
-        yield asker(client)
-    server.shutdown()
-    server.server_close()
+    with running_upstream() as url:
+        limits = patient(upstream={"url": f"{url}/", "key": "secret"})
+        with TestClient(create_app(demo_lake, limits)) as client:
+            yield asker(client)
 
 
 @pytest.fixture

@@ -29,6 +29,13 @@ class Asker:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
+    def all(self, operation: str, **params: Any) -> list[dict[str, Any]]:
+        """Return all rows of a list named like its operation, by pages of the largest size."""
+        found: list[dict[str, Any]] = []
+        while page := self(operation, limit=1000, offset=len(found), **params)[operation]:
+            found += page
+        return found
+
     def refused(self, operation: str, **params: Any) -> tuple[int, str]:
         """Return status and text of an operation that must fail."""
         answer = self.client.get(f"/api/v3/{operation}", params=params)

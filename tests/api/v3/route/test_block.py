@@ -170,10 +170,7 @@ def test_shard_state_has_a_top_for_every_shard(ask: Asker, facts: Facts) -> None
 @pytest.fixture(scope="module")
 def messages(ask: Asker) -> list[dict[str, Any]]:
     """Every message of the demo lake, ascending."""
-    found: list[dict[str, Any]] = []
-    while page := ask("messages", limit=1000, offset=len(found), sort="asc")["messages"]:
-        found += page
-    return found
+    return ask.all("messages", sort="asc")
 
 
 def test_a_message_is_one_row_with_both_ends(messages: list[dict[str, Any]], facts: Facts) -> None:

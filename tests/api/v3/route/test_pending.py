@@ -1,8 +1,6 @@
 """Pending data, and messages submitted without an upstream."""
 
 import base64
-import threading
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +8,7 @@ import pytest
 from litestar.testing import TestClient
 from pytoniq_core import begin_cell
 
-from tests.api.v2.test_send import Upstream
+from tests.api.v2.test_send import Upstream, running_upstream
 from tests.api.v3.conftest import Asker
 from tests.patience import patient
 from tonlake.api.app import create_app
@@ -64,13 +62,12 @@ def test_messages(client: TestClient[Any], body: dict[str, Any], status: int, te
 
 
 def test_an_upstream_is_asked(demo_lake: Path) -> None:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Upstream)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{server.server_port}/api/v2"
-    settings = patient(upstream={"url": url})
     body = {"boc": base64.b64encode(BAG).decode()}
     Upstream.asked.clear()
-    with TestClient(create_app(demo_lake, settings)) as client:
+    with (
+        running_upstream() as url,
+        TestClient(create_app(demo_lake, patient(upstream={"url": url}))) as client,
+    ):
         Upstream.answer = (200, b'{"ok": true, "result": {"hash": "A=", "hash_norm": "B="}}')
         answer = client.post("/api/v3/message", json=body)
         assert answer.json() == {"message_hash": "A=", "message_hash_norm": "B="}
@@ -78,5 +75,3 @@ def test_an_upstream_is_asked(demo_lake: Path) -> None:
         Upstream.answer = (406, b'{"ok": false, "error": "too late", "code": 406}')
         answer = client.post("/api/v3/message", json=body)
         assert (answer.status_code, answer.json()) == (406, {"error": "too late"})
-    server.shutdown()
-    server.server_close()

@@ -34,20 +34,10 @@ ELECTOR = f"-1:{'33' * 32}"
 NO_HASH = "00" * 32
 
 
-def all_traces(ask: Asker, **params: object) -> list[Trace]:
-    """Return every trace, page by page."""
-    traces: list[Trace] = []
-    while True:
-        page = ask("traces", limit=200, offset=len(traces), **params)["traces"]
-        traces += page
-        if len(page) < 200:
-            return traces
-
-
 @pytest.fixture(scope="module")
 def traces(ask: Asker) -> list[Trace]:
     """Every trace of the demo lake."""
-    return all_traces(ask)
+    return ask.all("traces")
 
 
 def test_every_transaction_has_one_trace(traces: list[Trace], facts: Facts) -> None:
@@ -133,14 +123,14 @@ def test_filters(ask: Asker, traces: list[Trace]) -> None:
         ({"account": account}, of_account),
     ]
     for params, expected in wanted:
-        found = [trace["trace_id"] for trace in all_traces(ask, **params)]
+        found = [trace["trace_id"] for trace in ask.all("traces", **params)]
         assert found == [trace["trace_id"] for trace in expected], params
 
 
 def test_time_filters_order_by_time(ask: Asker, traces: list[Trace]) -> None:
     times = sorted(trace["end_utime"] for trace in traces)
     first, last = times[50], times[300]
-    found = all_traces(ask, start_utime=first, end_utime=last)
+    found = ask.all("traces", start_utime=first, end_utime=last)
     keys = [(trace["end_utime"], base64.b64decode(trace["trace_id"])) for trace in found]
     assert keys == sorted(keys, reverse=True)
     assert len(found) == sum(first <= time <= last for time in times)

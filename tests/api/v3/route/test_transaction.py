@@ -14,16 +14,8 @@ def _hashes(answer: dict[str, Any]) -> list[str]:
     return [tx["hash"] for tx in answer["transactions"]]
 
 
-def _ask_all(ask: Asker, **params: object) -> list[dict[str, Any]]:
-    """Return all transactions, by pages of the largest size."""
-    found: list[dict[str, Any]] = []
-    while page := ask("transactions", limit=1000, offset=len(found), **params)["transactions"]:
-        found += page
-    return found
-
-
 def test_every_transaction_equals_the_lite_server_s(ask: Asker, facts: Facts) -> None:
-    found = _ask_all(ask, sort="asc")
+    found = ask.all("transactions", sort="asc")
     assert [tx["hash"] for tx in found] == facts.transaction_hashes()
     for tx, fact in zip(found, facts.transactions, strict=True):
         assert tx["account"] == fact["address"]
@@ -46,7 +38,7 @@ def test_states_around_a_transaction_join_up(ask: Asker, facts: Facts) -> None:
     """The state after one transaction of an account is the state before its next."""
     after: dict[str, dict[str, Any]] = {}
     unknown = 0
-    for tx in _ask_all(ask, sort="asc"):
+    for tx in ask.all("transactions", sort="asc"):
         known = after.get(tx["account"])
         assert known is None or known == tx["account_state_before"]
         after[tx["account"]] = tx["account_state_after"]
@@ -122,7 +114,7 @@ def test_the_address_book_holds_every_address(ask: Asker) -> None:
 )
 @pytest.mark.parametrize("sort", ["asc", "desc"])
 def test_filters(ask: Asker, facts: Facts, params: dict[str, Any], match: Any, sort: str) -> None:
-    found = [tx["hash"] for tx in _ask_all(ask, sort=sort, **params)]
+    found = [tx["hash"] for tx in ask.all("transactions", sort=sort, **params)]
     rows = [row for row in facts.transactions if match(row)]
     sign = 1 if sort == "asc" else -1
     timed = "start_utime" in params or "end_utime" in params
@@ -145,15 +137,15 @@ def test_filters(ask: Asker, facts: Facts, params: dict[str, Any], match: Any, s
 @pytest.mark.parametrize("sort", ["asc", "desc"])
 def test_aborted_transactions(ask: Asker, sort: str) -> None:
     times = {"start_utime": 1795238000, "end_utime": 1795239000}
-    everything = _ask_all(ask, sort=sort, **times)
+    everything = ask.all("transactions", sort=sort, **times)
     for wanted in (True, False):
-        found = _ask_all(ask, sort=sort, aborted=str(wanted), **times)
+        found = ask.all("transactions", sort=sort, aborted=str(wanted), **times)
         assert found == [
             tx for tx in everything if tx["description"].get("aborted", False) is wanted
         ]
         assert found
         # Of no span of time, and so by logical time alone.
-        whole = {tx["hash"] for tx in _ask_all(ask, sort=sort, aborted=str(wanted))}
+        whole = {tx["hash"] for tx in ask.all("transactions", sort=sort, aborted=str(wanted))}
         assert whole >= {tx["hash"] for tx in found}
 
 
