@@ -394,14 +394,19 @@ class Downloader:
                 if answer.status in _REDIRECTS and "location" in headers:
                     return _follow(url, headers["location"])
                 if answer.status != _OK:
-                    raise FetchFailed(f"{url.host} answered {answer.status}")
+                    raise FetchFailed(f"{_show_host(url)} answered {answer.status}")
                 return _read_body(answer, headers, accepted)
         except (
             *(httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError),
             httpcore.UnsupportedProtocol,
         ) as error:
             reason = str(error) or type(error).__name__
-            raise FetchFailed(f"request to {url.host} failed: {reason}") from error
+            raise FetchFailed(f"request to {_show_host(url)} failed: {reason}") from error
+
+
+def _show_host(url: httpx.URL) -> str:
+    """Return the host as it is sent: many names, such as those with emoji, httpx cannot decode."""
+    return url.raw_host.decode("ascii")
 
 
 def _read_body(answer: httpcore.Response, headers: Mapping[str, str], accepted: Accepted) -> bytes:
@@ -423,11 +428,11 @@ def _check_url(text: str) -> httpx.URL:
         raise FetchRefused(f"a URL of more than {MAX_URI_CHARS} characters")
     try:
         url = httpx.URL(text)
-    except (httpx.InvalidURL, UnicodeError) as error:
+    except (httpx.InvalidURL, ValueError) as error:
         raise FetchRefused(f"not a URL: {error}") from error
     if url.scheme != "https":
         raise FetchRefused(f"only https is supported, not {url.scheme[:20]!r}")
-    if not url.host or url.userinfo:
+    if not url.raw_host or url.userinfo:
         raise FetchRefused("a URL without a host, or with a user")
     return url
 
@@ -435,7 +440,7 @@ def _check_url(text: str) -> httpx.URL:
 def _follow(url: httpx.URL, location: str) -> httpx.URL:
     try:
         joined = url.join(location)
-    except (httpx.InvalidURL, UnicodeError) as error:
+    except (httpx.InvalidURL, ValueError) as error:
         raise ContentInvalid(f"a redirect to an invalid URL: {error}") from error
     return _check_url(str(joined))
 

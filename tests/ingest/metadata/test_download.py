@@ -203,6 +203,15 @@ def test_answers_that_are_no_content_or_none(
         make_downloader(trust).fetch(host.url("/1"))
 
 
+@pytest.mark.parametrize("name", ["xn--e28h.example", "xn--a"])
+def test_a_host_is_shown_as_it_is_sent(host: Host, trust: ssl.SSLContext, name: str) -> None:
+    """Names in Punycode need not be IDNA, such as those with emoji."""
+    guard = Guard(parse_networks(HERE), lambda _name, _port: ["127.0.0.1"])
+    downloader = Downloader(MetadataSettings(), guard=guard, trust=trust)
+    with pytest.raises(FetchFailed, match=f"request to {name} failed: .*certificate"):
+        downloader.fetch(host.url("/1", name))
+
+
 @pytest.mark.parametrize("answer", [be_silent, drip(ENDLESS, b"1\r\n \r\n")])
 @mock.patch.object(download, "TIMEOUT_MS", 300)
 @mock.patch.object(download, "OBJECT", download.OBJECT._replace(max_bytes=1 << 40))
