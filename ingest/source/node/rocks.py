@@ -11,10 +11,11 @@ import fcntl
 import os
 import re
 import shutil
+import struct
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from rocksdict import AccessType, DBPath, DBRecoveryMode, Options, Rdict
 
 from tonlake.ingest.errors import SourceError
 from tonlake.lake.errors import advise
-from tonlake.lake.file.regular import check_regular, read_regular
+from tonlake.lake.file.regular import check_regular, open_regular, read_regular
 
 PREFIX = "tonlake-node-"
 
@@ -202,6 +203,9 @@ class Store:
         options.set_max_open_files(-1)  # tables stay readable after the node deletes them
         options.set_keep_log_file_num(1)
         options.set_max_log_file_size(LOG_BYTES)
+        for path in self.folder.glob(f"*{LOG_SUFFIX}"):
+            with suppress(FileNotFoundError):  # the node deletes logs
+                check_log(path, f"{self.name}/{path.name}")
         with self._named_errors():
             self._db = Rdict(
                 str(self._private_folder()),
@@ -236,6 +240,29 @@ class Store:
             # Links to the manifest are in the private folder, which is gone when this is read.
             text = str(error).replace(str(self._private or self.folder), str(self.folder))
             raise SourceError(f"{self.name}: {text}") from error
+
+
+_BLOCK_BYTES = 1 << 15
+_RECORD = struct.Struct("<4xHB")
+_RECYCLED = range(5, 9)
+"""Kinds of records with the number of their log, four bytes more, after checksum, size and kind."""
+
+
+def check_log(path: Path, name: str) -> None:
+    """Raise SourceError if a record of a write-ahead log ends outside of its block.
+
+    RocksDB refuses such logs, too, but some it reads for ever, and no signal ends that. The last
+    block may be incomplete.
+    """
+    with open_regular(path) as file:
+        for start in range(0, os.fstat(file.fileno()).st_size - _BLOCK_BYTES, _BLOCK_BYTES):
+            block, at = file.read(_BLOCK_BYTES), 0
+            while at + _RECORD.size <= len(block):
+                size, kind = _RECORD.unpack_from(block, at)
+                end = at + _RECORD.size + 4 * (kind in _RECYCLED) + size
+                if end > len(block):
+                    raise SourceError(f"{name}: damaged: the record at byte {start + at} is torn")
+                at = end
 
 
 class FrozenStore(Store):

@@ -196,6 +196,24 @@ def test_a_cut_log_gives_its_beginning_and_a_damaged_log_nothing(
             kind(folder, "db", scratch)
 
 
+def test_a_log_with_bytes_too_many_does_not_hang(tmp_path: Path, scratch: Scratch) -> None:
+    """RocksDB reads some such logs for ever, deaf to signals."""
+    owner = open_store(tmp_path / "db")
+    for number in range(2000):
+        owner[b"%d" % number] = number.to_bytes(4, "big") * 40
+    owner.flush_wal(sync=False)
+    (log,) = (tmp_path / "db").glob("*.log")
+    sound = log.read_bytes()
+    assert len(sound) > 8 << 15
+    assert len(list(FollowedStore(tmp_path / "db", "db", scratch).scan())) == 2000
+    for at in range(3, 6 << 15, 9973):
+        log.write_bytes(sound[:at] + sound[-2000:] + sound[at:])
+        with pytest.raises(SourceError, match=rf"db/{log.name}: damaged: .* byte \d+ is torn"):
+            FollowedStore(tmp_path / "db", "db", scratch)
+    log.write_bytes(sound)
+    owner.close()
+
+
 def test_what_a_killed_process_left_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
