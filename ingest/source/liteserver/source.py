@@ -226,8 +226,10 @@ class LiteSource:
         block_id, _head = await _ask(name, self._queries.find_mc_block, mc_seqno)
         data = await _ask(block_id, self._queries.ask_block, block_id, mc_seqno)
         raw = RawBlock(block_id, data)
+        before, *others = read_previous(raw)
+        if others:
+            raise BlockCorrupt("a block of the masterchain merges no shards", block=block_id)
         try:
-            (before,) = read_previous(raw)
             return _McBlock(raw, before, read_tops(data, mc_seqno))
         except (BocError, DecodeError) as error:
             raise BlockCorrupt(str(error), block=block_id) from error

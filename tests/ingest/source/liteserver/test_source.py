@@ -19,7 +19,7 @@ from tests.conftest import unpack
 from tests.ingest.source.liteserver.conftest import LAST
 from tests.ingest.source.liteserver.server import Chain, SimulatedServer, make_chain
 from tests.patience import compose
-from tonlake.ingest.blocks import BlockId, McBundle
+from tonlake.ingest.blocks import BlockId, McBundle, RawBlock
 from tonlake.ingest.decode.block.proof import KEY_TAG, SIGNED_TAG, Validator, check_signatures
 from tonlake.ingest.errors import (
     BlockCorrupt,
@@ -37,6 +37,7 @@ from tonlake.ingest.settings import LiteServerSettings
 from tonlake.ingest.source.liteserver import source as sources
 from tonlake.ingest.source.liteserver.config import GlobalConfig, read_config
 from tonlake.ingest.source.liteserver.source import WINDOW_MC_BLOCKS, LiteSource
+from tonlake.ingest.source.node.archive import read_previous
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import Span
@@ -120,6 +121,21 @@ def test_wrong_bytes(chain: Chain, bundles: list[McBundle]) -> None:
         assert show(source.read_bundle(21)) == show(bundles[20])
     with opened(wrong, SimulatedServer(chain)) as source:
         assert show(source.read_bundle(20)) == show(bundles[19])
+
+
+def test_a_masterchain_block_with_two_predecessors(chain: Chain, bundles: list[McBundle]) -> None:
+    """Only a server that makes up a chain has one: it must not end the ingest."""
+
+    def merge(raw: RawBlock) -> tuple[BlockId, ...]:
+        return read_previous(raw) * (1 + (raw.id in {block.id for block in bundles[9].blocks}))
+
+    with (
+        mock.patch.object(sources, "read_previous", merge),
+        opened(SimulatedServer(chain)) as source,
+    ):
+        with pytest.raises(BlockCorrupt, match="merges no shards"):
+            source.read_bundle(10)
+        assert show(source.read_bundle(9)) == show(bundles[8])
 
 
 def test_a_block_that_is_unknown(chain: Chain, bundles: list[McBundle]) -> None:
