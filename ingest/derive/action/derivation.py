@@ -60,7 +60,7 @@ from tonlake.lake.settings import LakeSettings
 FactsByTrace = Mapping[bytes, Mapping[str, Facts]]
 
 
-_MAX_TRANSACTIONS, _MIN_TRANSACTIONS, _SLICES = 8_000, 1_000, 16
+_MAX_TRANSACTIONS, _MIN_TRANSACTIONS, _SLICES = 4_000, 1_000, 16
 """Maximum and minimum of transactions in a slice, whose messages are Python objects, and the number
 of slices between these bounds."""
 
