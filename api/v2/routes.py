@@ -144,7 +144,9 @@ def answer_rpc(request: ApiRequest, body: RawBody) -> Written:
     method = METHODS.get(name) if isinstance(name := envelope.get("method"), str) else None
     if method is None:
         raise AnswerNotFound("Unknown method")
-    values = envelope.get("params") or {}
+    values = envelope.get("params")
+    if values in (None, []):
+        values = {}
     if not isinstance(values, dict):
         raise RequestInvalid("params must contain an object")
     return _answer(request, method, values, "post")

@@ -148,7 +148,7 @@ def test_rpc_without_params(ask: Asker, params: object) -> None:
     assert ask.rpc("getMasterchainInfo", params).status_code == 200
 
 
-@pytest.mark.parametrize("params", [[1], "x", 5, True])
+@pytest.mark.parametrize("params", [[1], "x", "", 5, 0, True, False])
 def test_rpc_params_must_be_an_object(ask: Asker, params: object) -> None:
     answer = ask.rpc("getMasterchainInfo", params)
     assert answer.status_code == 422
