@@ -270,7 +270,7 @@ class Follower:
         node_last = source.last_mc_seqno()
         state = self._log.read()
         if self._has_lake and not state.number:
-            return f"{self._lake_dir} holds no lake any more: put it back, or start anew without it"
+            return f"{self._lake_dir} holds no lake any more: put it back, or restart to begin one"
         self._has_lake = bool(state.number)
         self._maintenance.count(0)
         if self._sweeper.sweep_if_due():

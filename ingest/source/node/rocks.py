@@ -244,22 +244,25 @@ class Store:
 
 _BLOCK_BYTES = 1 << 15
 _RECORD = struct.Struct("<4xHB")
-_RECYCLED = range(5, 9)
-"""Kinds of records with the number of their log, four bytes more, after checksum, size and kind."""
+_RECYCLED = frozenset({5, 6, 7, 8, 11, 131})
+"""Kinds of records in a log that may have the file of an earlier one: that is behind the newest
+record, cut anywhere."""
 
 
 def check_log(path: Path, name: str) -> None:
     """Raise SourceError if a record of a write-ahead log ends outside of its block.
 
     RocksDB refuses such logs, too, but some it reads for ever, and no signal ends that. The last
-    block may be incomplete.
+    block may be incomplete; recycled logs, which a node of TON does not have, are not checked.
     """
     with open_regular(path) as file:
         for start in range(0, os.fstat(file.fileno()).st_size - _BLOCK_BYTES, _BLOCK_BYTES):
             block, at = file.read(_BLOCK_BYTES), 0
             while at + _RECORD.size <= len(block):
                 size, kind = _RECORD.unpack_from(block, at)
-                end = at + _RECORD.size + 4 * (kind in _RECYCLED) + size
+                if not start + at and kind in _RECYCLED:
+                    return
+                end = at + _RECORD.size + size
                 if end > len(block):
                     raise SourceError(f"{name}: damaged: the record at byte {start + at} is torn")
                 at = end

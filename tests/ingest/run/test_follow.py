@@ -372,7 +372,7 @@ def test_a_lake_that_is_gone_is_waited_for(
     advance(node, follower, bundles, 7, 8)
     assert not lake.exists()
     assert follower.notices == [
-        f"{lake} holds no lake any more: put it back, or start anew without it"
+        f"{lake} holds no lake any more: put it back, or restart to begin one"
     ]
     away.rename(lake)
     advance(node, follower, bundles, 9)

@@ -78,12 +78,13 @@ def slice_name(slice_id: int) -> str:
     return f"archive/packages/arch{slice_id // 100000:04d}/archive.{slice_id:05d}.index"
 
 
-def open_store(folder: Path, *, buffer_bytes: int = 1 << 20) -> Rdict:
+def open_store(folder: Path, *, buffer_bytes: int = 1 << 20, recycled_logs: int = 0) -> Rdict:
     """Open a RocksDB as a node does, but with small files, so that they are compacted often."""
     folder.mkdir(parents=True, exist_ok=True)
     options = Options(raw_mode=True)
     options.create_if_missing(True)  # noqa: FBT003 - its only argument
     options.set_write_buffer_size(buffer_bytes)
+    options.set_recycle_log_file_num(recycled_logs)
     options.set_level_zero_file_num_compaction_trigger(2)
     options.set_max_manifest_file_size(1 << 12)
     store = Rdict(str(folder), options=options)

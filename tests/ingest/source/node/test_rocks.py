@@ -214,6 +214,23 @@ def test_a_log_with_bytes_too_many_does_not_hang(tmp_path: Path, scratch: Scratc
     owner.close()
 
 
+def test_a_log_in_the_file_of_an_earlier_one(tmp_path: Path, scratch: Scratch) -> None:
+    """Behind its records are those of the earlier log, cut anywhere."""
+    owner = open_store(tmp_path / "db", recycled_logs=1)
+    for number in range(2000):
+        owner[b"%04d" % number] = number.to_bytes(4, "big") * 40
+    owner.flush_wal(sync=False)
+    (log,) = (tmp_path / "db").glob("*.log")
+    sound = log.read_bytes()
+    newest = 3 << 15
+    log.write_bytes(sound[:newest] + sound[newest + 100 :])
+    keys = [key for key, _ in FollowedStore(tmp_path / "db", "db", scratch).scan()]
+    assert keys == [b"%04d" % number for number in range(len(keys))]
+    assert 300 < len(keys) < 1000
+    log.write_bytes(sound)
+    owner.close()
+
+
 def test_what_a_killed_process_left_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
