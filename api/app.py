@@ -34,9 +34,9 @@ from tonlake.api.errors import ApiError, status_of
 from tonlake.api.explorer.routes import create_router, show_error
 from tonlake.api.http import service
 from tonlake.api.http.admission import WAITING_THREADS, Admission, Crowd, Pulse, Queues, ThreadQueue
-from tonlake.api.http.connection import REQUEST_BYTES, Connections, count_connections
 from tonlake.api.http.gate import QUOTA_HEADERS, AccessRules, Gate, read_networks, refuse
 from tonlake.api.http.representation import UNKEPT, Representations, ResponseCache, list_validators
+from tonlake.api.http.server import REQUEST_BYTES, Connections, count_connections
 from tonlake.api.http.transit import Carrier, Transit
 from tonlake.api.metrics import Meter, Metrics, ServiceCollector
 from tonlake.api.pending import PendingPool

@@ -23,7 +23,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from tonlake.api.access import Keyring
 from tonlake.api.errors import ApiError, KeyFileInvalid, KeyRefused, RateExceeded
 from tonlake.api.http.address import is_own_machine, name_address
-from tonlake.api.http.connection import CONNECTION, Connection
+from tonlake.api.http.server import CONNECTION, Connection
 from tonlake.api.settings import AccessSettings
 from tonlake.lake.errors import SettingsError
 

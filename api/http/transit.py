@@ -17,8 +17,8 @@ from litestar.types import ASGIApp, HTTPRequestEvent, HTTPScope, Receive, Scope,
 
 from tonlake.api.errors import BodyLate, ServiceBusy
 from tonlake.api.http.address import name_address
-from tonlake.api.http.connection import CONNECTION, Connection, Connections
 from tonlake.api.http.gate import REFUSAL, STREAMS
+from tonlake.api.http.server import CONNECTION, Connection, Connections
 from tonlake.lake.system import return_memory
 
 PIECE_BYTES = 64 << 10

@@ -9,8 +9,7 @@ from typing import Any
 import uvicorn
 
 from tests.clock import Clock
-from tonlake.api.http.connection import Connections, limit_stalls
-from tonlake.api.http.server import configure_server
+from tonlake.api.http.server import Connections, configure_server, limit_stalls
 
 REQUEST = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n"
 

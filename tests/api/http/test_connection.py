@@ -7,8 +7,8 @@ import pytest
 
 from tests.api.http.server import REQUEST, make_connections, read, serving
 from tests.clock import Clock
-from tonlake.api.http import connection
-from tonlake.api.http.connection import CONNECTION, HEAD_S, PRESSED_S
+from tonlake.api.http import server
+from tonlake.api.http.server import CONNECTION, HEAD_S, PRESSED_S
 
 LARGE = 32 << 20
 
@@ -77,7 +77,7 @@ async def test_a_connection_that_is_kept_stays_open_between_requests() -> None:
 async def test_a_client_that_does_not_read_is_closed(
     app: Any, sent: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "STALLED_S", 1)
+    monkeypatch.setattr(server, "STALLED_S", 1)
 
     async with serving(app, make_connections()) as clients:
         client = await clients.open(sent)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.api.growth import Served, serve
-from tonlake.api.http import connection, transit
+from tonlake.api.http import server, transit
 
 INFO = "/api/v3/masterchainInfo"
 LARGE = "/api/v3/traces?limit=1000&include_actions=true&offset=%d"
@@ -71,7 +71,7 @@ def test_a_silent_body_is_answered_at_its_deadline(demo_lake: Path) -> None:
 
 
 def test_a_head_without_end_is_closed(demo_lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "HEAD_S", 0.1)
+    monkeypatch.setattr(server, "HEAD_S", 0.1)
     with serve(demo_lake) as served, ExitStack() as opened:
         assert Clients(served, opened).open(HEAD).recv(1) == b""
 

@@ -9,7 +9,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosedError
 
 from tests.api.http.server import make_connections, serving
-from tonlake.api.http.connection import HEAD_BYTES, MAX_HEADERS, REQUEST_BYTES
+from tonlake.api.http.server import HEAD_BYTES, MAX_HEADERS, REQUEST_BYTES
 
 PIECE = 1 << 16
 

@@ -10,8 +10,8 @@ from tests.api.http.server import REQUEST, make_connections, read, serving
 from tests.clock import Clock
 from tonlake.api.errors import BodyLate, ServiceBusy
 from tonlake.api.http import transit
-from tonlake.api.http.connection import PRESSED_S
 from tonlake.api.http.gate import REFUSAL
+from tonlake.api.http.server import PRESSED_S
 from tonlake.api.http.transit import PIECE_BYTES, Carrier, Transit, hold
 
 LENGTH = 1 << 20
