@@ -14,7 +14,7 @@ from msgspec import UNSET
 
 from tonlake.api.chain.run import emulate_message
 from tonlake.api.errors import ApiError
-from tonlake.api.request.call import Arguments, Call
+from tonlake.api.request.call import Call
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.settings import Settings
 from tonlake.api.stream.event import (
@@ -270,7 +270,7 @@ class PendingPool:
         Returns the number of the snapshot used, which is the previous one while a newer one is
         being opened.
         """
-        call = Call(Arguments([]), self._settings, self._holder.reader(timeout_ms=0), tvm=self._tvm)
+        call = Call(self._settings, self._holder.reader(timeout_ms=0), tvm=self._tvm)
         landed = call.reader.rows(
             "pending/landed",
             hashes=[message.norm for message in kept],

@@ -13,7 +13,7 @@ from typing import Any
 
 from duckdb import DuckDBPyConnection
 
-from tonlake.api.request.call import Arguments, Call
+from tonlake.api.request.call import Call
 from tonlake.api.settings import Settings
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.lake.duck.connection import Database, connect
@@ -96,7 +96,7 @@ class Opened:
             tvm = self.source.tvm
         index, lasting = self._indexes[0], self._lasting
         reader = make_reader(self.snapshot, self._views, index=index, lasting=lasting)
-        return Call(Arguments(()), self.source.settings, reader, tvm=tvm)
+        return Call(self.source.settings, reader, tvm=tvm)
 
     def connect(self, statement: str) -> DuckDBPyConnection:
         """Return a new connection to the snapshot with the views that ``statement`` needs."""
@@ -114,4 +114,4 @@ class Opened:
     @property
     def test_only(self) -> bool:
         """Whether friendly addresses have the testnet flag."""
-        return Call(Arguments(()), self.source.settings, self.reader()).test_only
+        return Call(self.source.settings, self.reader()).test_only

@@ -324,7 +324,6 @@ class ChainFetcher(Protocol):
 class Call(msgspec.Struct, frozen=True):
     """The context in which an operation answers one request."""
 
-    arguments: Arguments
     settings: Settings
     reader: Reader
     tvm: TvmPool | None = None
@@ -407,7 +406,6 @@ def open_call(request: ApiRequest, arguments: Arguments, mc_seqno: int | None = 
             " not verified"
         )
     return Call(
-        arguments,
         settings,
         reader,
         tvm=service["tvm"],

@@ -18,7 +18,7 @@ import msgspec
 import pyarrow.compute as pc
 from msgspec import Raw
 
-from tonlake.api.request.call import Arguments, Call, parse_hash
+from tonlake.api.request.call import Call, parse_hash
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.settings import Settings
 from tonlake.api.stream.event import (
@@ -336,9 +336,7 @@ class EventMaker:
         finality = self._rows.finality
         rest = [row for row in rows if row["trace_id"] not in found and finality == FINALIZED]
         for batch in cut(rest, itemgetter("transactions"), TRACES_AT_ONCE):
-            call = Call(
-                Arguments([]), self._settings, self._holder.reader(timeout_ms=0, waits=True)
-            )
+            call = Call(self._settings, self._holder.reader(timeout_ms=0, waits=True))
             ids = tuple(row["trace_id"] for row in batch)
             asked = TracesQuery(trace_id=ids, limit=len(ids), offset=0)
             found |= {parse_hash(one.trace_id): one for one in answer_traces(call, asked).traces}

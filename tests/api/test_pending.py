@@ -18,7 +18,7 @@ from tests.ingest.bags import read_bags
 from tests.patience import patient, vary
 from tonlake.api.chain.run import emulate_message
 from tonlake.api.pending import EXPIRY_S, PendingPool, PendingTrace
-from tonlake.api.request.call import Arguments, Call
+from tonlake.api.request.call import Call
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.stream.event import Event
 from tonlake.ingest.decode.cell.writer import serialize_single
@@ -54,7 +54,7 @@ class Scene:
         )
 
     def call(self) -> Call:
-        return Call(Arguments([]), SETTINGS, self.holder.reader(), tvm=self.machine)
+        return Call(SETTINGS, self.holder.reader(), tvm=self.machine)
 
     def norms(self) -> list[bytes]:
         """Return which messages are pending."""
@@ -220,7 +220,7 @@ def compare(call: Call, message: Message, real: Callable[[str, bytes], Any]) -> 
 def replay(lake_dir: Path, machine: TvmPool, step: int) -> Counter[str]:
     """Emulate messages of a lake on the states before, and compare with their traces."""
     holder = SnapshotHolder(lake_dir, SETTINGS)
-    call = Call(Arguments([]), SETTINGS, holder.reader(), tvm=machine)
+    call = Call(SETTINGS, holder.reader(), tvm=machine)
     connection = connect(call.reader.snapshot, SETTINGS.lake)
     texts = {
         "steps": "select workchain, account, coalesce(compute_exit_code, 0) from transactions"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tonlake.api.request.call import Arguments, Call
+from tonlake.api.request.call import Call
 from tonlake.api.request.snapshot import SnapshotHolder
 from tonlake.api.settings import Settings
 from tonlake.api.text.encoding import Address
@@ -49,7 +49,7 @@ class Access:
 
     def _call(self) -> Call:
         """Return the fresh state of one request."""
-        return Call(Arguments([]), self._settings, self._holder.reader(timeout_ms=0))
+        return Call(self._settings, self._holder.reader(timeout_ms=0))
 
     def _transactions(self, query: TransactionsQuery) -> list[Row]:
         call = self._call()

@@ -13,7 +13,7 @@ from tests.lake.opened import open_views
 from tests.patience import PATIENT
 from tonlake.api.chain import run
 from tonlake.api.chain.run import emulate_message
-from tonlake.api.request.call import Arguments, Call
+from tonlake.api.request.call import Call
 from tonlake.ingest.decode.block.transaction import decode_transaction
 from tonlake.ingest.decode.cell.writer import serialize_single
 from tonlake.ingest.derive.tvm.call import NotAccepted
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("tvm")
 def call(demo_lake: Path) -> Iterator[Call]:
     snapshot = open_snapshot(demo_lake, check_digests=False)
     pool = TvmPool(PATIENT.tvm)
-    yield Call(Arguments([]), PATIENT, Reader(snapshot, open_views(snapshot)), tvm=pool)
+    yield Call(PATIENT, Reader(snapshot, open_views(snapshot)), tvm=pool)
     pool.close()
 
 

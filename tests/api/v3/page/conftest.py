@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.patience import compose
-from tonlake.api.request.call import Arguments, Call
+from tonlake.api.request.call import Call
 from tonlake.api.request.snapshot import SnapshotHolder
 
 
@@ -14,4 +14,4 @@ def call(demo_lake: Path, request: pytest.FixtureRequest) -> Call:
     """A question to the demo lake, answered by look-ups and by queries."""
     settings = compose(lake={"index_memory_rows": request.param})
     reader = SnapshotHolder(demo_lake, settings).reader(timeout_ms=0)
-    return Call(Arguments([]), settings, reader)
+    return Call(settings, reader)
