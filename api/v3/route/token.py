@@ -35,6 +35,8 @@ from tonlake.api.v3.resource.answer import Described
 from tonlake.queries.reader import Row
 
 Account = tuple[int, bytes]
+CustomPayload = Annotated[Payload, Column("custom_payload"), Read(decode_payload)]
+ForwardPayload = Annotated[Payload, Column("forward_payload"), Read(decode_payload)]
 
 
 class NFTCollection(msgspec.Struct, gc=False):
@@ -104,25 +106,20 @@ class NFTTransfer(msgspec.Struct, gc=False, kw_only=True):
     new_owner: Annotated[RawAddress, account("new_owner")] | None
     response_destination: Annotated[RawAddress, account("response_destination")] | None
     custom_payload: Bag | None
-    decoded_custom_payload: (
-        Annotated[Payload, Column("custom_payload"), Read(decode_payload)] | None
-    )
+    decoded_custom_payload: CustomPayload | None
     forward_amount: Decimal | None
     forward_payload: Bag | None
-    decoded_forward_payload: (
-        Annotated[Payload, Column("forward_payload"), Read(decode_payload)] | None
-    )
+    decoded_forward_payload: ForwardPayload | None
     trace_id: Annotated[str, Kind.EXTRA] | None
 
 
-def complete_items(call: Call, rows: Sequence[Row], mc_seqno: int | None) -> dict[Account, NFTItem]:
+def _complete_items(
+    call: Call, rows: Sequence[Row], mc_seqno: int | None
+) -> dict[Account, NFTItem]:
     """Return items by account, in the order of the rows, each with its collection and sale."""
     collections = _read_collections(call, rows, mc_seqno)
     owners = [Address(row["owner_workchain"], row["owner"]) for row in rows if row["owner"]]
-    found: list[Row] = []
-    if owners:
-        place: Row = {"mc_seqno": mc_seqno, "limit": len(owners)}
-        found = call.reader.rows("v3/nft_sales", **pair_addresses(owners), **place)
+    found = _read_at(call, "nft_sales", owners, mc_seqno)
     sales = {
         (sale["workchain"], sale["account"]): sale for sale in found if sale["kind"] != "telemint"
     }
@@ -131,12 +128,14 @@ def complete_items(call: Call, rows: Sequence[Row], mc_seqno: int | None) -> dic
     }
 
 
-def read_items(call: Call, addresses: Sequence[Address], mc_seqno: int | None) -> list[Row]:
-    """Return the rows of the items among the accounts, as of now or of a masterchain block."""
+def _read_at(
+    call: Call, name: str, addresses: Sequence[Address], mc_seqno: int | None
+) -> list[Row]:
+    """Return rows of contracts at these addresses, as of now or of a masterchain block."""
     if not addresses:
         return []
     place: Row = {"mc_seqno": mc_seqno, "limit": len(addresses)}
-    return call.reader.rows("v3/nft_items", **pair_addresses(addresses), **place)
+    return call.reader.rows(f"v3/{name}", **pair_addresses(addresses), **place)
 
 
 def _read_collections(
@@ -145,13 +144,9 @@ def _read_collections(
     named = {
         Address(row["collection_workchain"], row["collection"]) for row in rows if row["collection"]
     }
-    if not named:
-        return {}
-    place: Row = {"mc_seqno": mc_seqno, "limit": len(named)}
-    found = call.reader.rows("v3/nft_collections", **pair_addresses(sorted(named)), **place)
-    return {
-        (row["workchain"], row["account"]): make_builder(NFTCollection)((row,)) for row in found
-    }
+    build = make_builder(NFTCollection)
+    found = _read_at(call, "nft_collections", sorted(named), mc_seqno)
+    return {(row["workchain"], row["account"]): build((row,)) for row in found}
 
 
 def _render_item(
@@ -248,14 +243,10 @@ class JettonTransfer(msgspec.Struct, gc=False):
     transaction_aborted: Annotated[bool, Column("aborted")]
     response_destination: Annotated[RawAddress, account("response_destination")] | None
     custom_payload: Bag | None
-    decoded_custom_payload: (
-        Annotated[Payload, Column("custom_payload"), Read(decode_payload)] | None
-    )
+    decoded_custom_payload: CustomPayload | None
     forward_ton_amount: Decimal | None
     forward_payload: Bag | None
-    decoded_forward_payload: (
-        Annotated[Payload, Column("forward_payload"), Read(decode_payload)] | None
-    )
+    decoded_forward_payload: ForwardPayload | None
     trace_id: Annotated[str, Kind.EXTRA] | None
 
 
@@ -273,9 +264,7 @@ class JettonBurn(msgspec.Struct, gc=False):
     amount: Decimal
     response_destination: Annotated[RawAddress, account("response_destination")] | None
     custom_payload: Bag | None
-    decoded_custom_payload: (
-        Annotated[Payload, Column("custom_payload"), Read(decode_payload)] | None
-    )
+    decoded_custom_payload: CustomPayload | None
     trace_id: Annotated[str, Kind.EXTRA] | None
 
 
@@ -472,7 +461,7 @@ def get_items(call: Call, query: ItemsQuery) -> NFTItems:
         by_first=plain,
         **query.filters(),
     )
-    items = complete_items(call, rows, query.mc_seqno)
+    items = _complete_items(call, rows, query.mc_seqno)
     return NFTItems([*items.values()], **describe(call, list_addresses(NFTItem, rows)))
 
 
@@ -502,7 +491,7 @@ def get_sales(call: Call, query: SalesQuery) -> NFTSales:
     at_block = query.mc_seqno
     rows = read_contracts(call, "nft_sales", query.address, mc_seqno=at_block, limit=MAX_SALES)
     sold = {Address(row["nft_workchain"], row["nft"]) for row in rows if row["nft"]}
-    items = complete_items(call, read_items(call, sorted(sold), at_block), at_block)
+    items = _complete_items(call, _read_at(call, "nft_items", sorted(sold), at_block), at_block)
     build = make_builder(NFTSale)
     named = ((row, (row["nft_workchain"], row["nft"])) for row in rows)
     shown = [build((row,), nft_item=items.get(name, UNSET)) for row, name in named]
