@@ -28,7 +28,7 @@ import tonlake.api.stream.routes
 import tonlake.api.tables
 import tonlake.api.v2.routes
 import tonlake.api.v3.routes
-from tonlake.api import docs
+from tonlake.api import openapi
 from tonlake.api.chain.account import AccountFetcher
 from tonlake.api.errors import ApiError, status_of
 from tonlake.api.explorer.routes import create_router, show_error
@@ -248,7 +248,7 @@ def create_application(
     return Litestar(
         route_handlers=[
             *service.routes,
-            *docs.routes,
+            *openapi.routes,
             *tonlake.api.metrics.routes,
             *tonlake.api.publish.routes,
             *tonlake.api.scan.routes.routes,

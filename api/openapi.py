@@ -1,22 +1,28 @@
-"""Generates the OpenAPI 3.1 document of all routes from the code of the routes.
+"""The API reference: the OpenAPI 3.1 document of all routes, and Swagger UI to read and try it.
 
 Parameters come from the structs that convert them, responses from the structs that are encoded, so
-the document cannot differ from what the program does.
+the document cannot differ from what the program does. Swagger UI is served from an installed
+package; nothing is loaded from other hosts.
 """
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NamedTuple, get_origin, get_type_hints
 
 import msgspec
+from litestar import Response, get
 from litestar.handlers import HTTPRouteHandler
+from litestar.response import Redirect
 
 from tonlake.api import tables
-from tonlake.api.request.call import Query, converters_of
+from tonlake.api.explorer.frame import HEADERS, fill_template, read_theme
+from tonlake.api.request.call import ApiRequest, Query, converters_of
 from tonlake.api.request.table_format import MEDIA_TYPES, has_list
 from tonlake.api.scan.frames import SCAN_TYPES
 from tonlake.api.scan.query import Scan
@@ -24,6 +30,7 @@ from tonlake.api.scan.routes import PATH
 from tonlake.api.stream.event import FINALITIES, TYPES, StreamQuery
 from tonlake.api.stream.routes import PREFIX
 from tonlake.api.v2.routes import METHODS, Method
+from tonlake.api.v3.routes import described as v3_routes
 
 Schema = dict[str, Any]
 
@@ -123,11 +130,11 @@ class _Types:
         return named
 
 
-def describe_api(routes: Iterable[HTTPRouteHandler]) -> Schema:
-    """Return the OpenAPI document; ``routes`` are those below ``/api/v3``."""
+def describe_api() -> Schema:
+    """Return the OpenAPI document."""
     types = _Types()
     paths: dict[str, Any] = {}
-    for route in routes:
+    for route in v3_routes:
         for path in route.paths:
             item = paths.setdefault(f"/api/v3{path}", {})
             item.update(_describe_route(path, route, types))
@@ -320,3 +327,72 @@ def _list_inputs() -> dict[str, Schema]:
         "scan_post": {"requestBody": _write_body(scan)},
         "table_get": {"parameters": rows},
     }
+
+
+_DAY = {"Cache-Control": "max-age=86400"}
+
+_POLICY = "Content-Security-Policy"
+_HEADERS = {**HEADERS, _POLICY: f"{HEADERS[_POLICY]}; img-src 'self' data:"}
+"""The headers of the explorer's pages; Swagger UI's style contains images."""
+
+
+@cache
+def write_description() -> bytes:
+    """Return the OpenAPI document as JSON."""
+    return msgspec.json.encode(describe_api())
+
+
+@cache
+def _read_asset(name: str) -> bytes:
+    """Return a file of Swagger UI."""
+    spec = find_spec("swagger_ui")
+    if spec is None or not spec.submodule_search_locations:
+        return b""
+    return (Path(spec.submodule_search_locations[0]) / "static" / name).read_bytes()
+
+
+@get("/docs", sync_to_thread=False)
+def answer_docs(request: ApiRequest) -> Response[str]:
+    """Return the API reference in the theme of the explorer."""
+    with_sql = request.app.state.settings.sql.enabled
+    values = {"theme": read_theme(request), "with_sql": with_sql, "here": "/docs"}
+    return Response(fill_template("docs.html", values), media_type="text/html", headers=_HEADERS)
+
+
+@get("/openapi.json", sync_to_thread=True)
+def answer_openapi() -> Response[bytes]:
+    """Return the OpenAPI document."""
+    return Response(write_description(), media_type="application/json")
+
+
+_FILES = {
+    "swagger-ui.css": "text/css",
+    "swagger-ui-bundle.js": "text/javascript",
+    "favicon-32x32.png": "image/png",
+}
+"""Media types of the files of Swagger UI that the page uses."""
+
+
+def _make_route(name: str) -> HTTPRouteHandler:
+    @get(f"/docs/{name}", sync_to_thread=True)
+    def answer_file() -> Response[bytes]:
+        """Return a file of the API reference."""
+        return Response(_read_asset(name), media_type=_FILES[name], headers=_DAY)
+
+    return answer_file
+
+
+@get("/api/v3/index.html", status_code=301, sync_to_thread=False)
+def redirect_to_docs() -> Redirect:
+    """Redirect from the path that TON Center's reference has."""
+    return Redirect("/docs", status_code=301)
+
+
+@get(["/api/v2/openapi.json", "/api/v3/doc.json"], status_code=301, sync_to_thread=False)
+def redirect_to_openapi() -> Redirect:
+    """Redirect from the paths that TON Center's documents have, which generators of code ask."""
+    return Redirect("/openapi.json", status_code=301)
+
+
+routes = [answer_docs, answer_openapi, redirect_to_docs, redirect_to_openapi]
+routes += map(_make_route, _FILES)
