@@ -24,12 +24,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tonlake.lake.duck.address import filter_accounts
 from tonlake.lake.duck.connection import find_damage_behind, list_views
 from tonlake.lake.duck.limit import ended_by_interrupt
 from tonlake.lake.duck.part import ASKED, FEW
 from tonlake.lake.duck.silence import check_literals
 from tonlake.lake.duck.statement import quote_name
+from tonlake.lake.duck.tree import filter_accounts
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.schema.view import VIEWS

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from duckdb import DuckDBPyConnection
 
-from tonlake.lake.duck.address import filter_accounts
 from tonlake.lake.duck.connection import connect
+from tonlake.lake.duck.tree import filter_accounts
 from tonlake.lake.log.snapshot import open_snapshot
 
 RARE = "select {0} from {1} where {0} is not null group by {0} order by count(*), {0} limit 1"
