@@ -34,7 +34,7 @@ from tonlake.ingest.errors import BocError, MissingCell
 from tonlake.ingest.settings import IngestSections
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import iter_tuples, read_rows
-from tonlake.lake.index.newest import NewestStates
+from tonlake.lake.index.index import NewestStates
 from tonlake.lake.log.place import list_files, list_files_between, read_place
 from tonlake.lake.log.ranges import subtract_ranges
 from tonlake.lake.log.state import Commit, DataFile, LogState

@@ -14,7 +14,7 @@ from tonlake.ingest.derive.contract.world import KnownAccount, KnownLake
 from tonlake.ingest.settings import IngestSections, IngestSettings
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.builder.rebuild import rebuild_index
-from tonlake.lake.index.newest import NewestStates
+from tonlake.lake.index.index import NewestStates
 from tonlake.lake.log.ranges import subtract_ranges
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
