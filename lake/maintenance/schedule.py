@@ -17,7 +17,7 @@ import msgspec
 
 from tonlake.lake.errors import LakeError
 from tonlake.lake.file.rows import KEPT_PACKS
-from tonlake.lake.index.builder.plan import MIN_ROWS, choose_rows
+from tonlake.lake.index.builder.plan import choose_rows
 from tonlake.lake.index.builder.rebuild import SEGMENT_ROWS, rebuild_index
 from tonlake.lake.index.index import KeptRows
 from tonlake.lake.log.state import LogReader
@@ -33,6 +33,9 @@ WAITS_S = 60.0
 
 MAX_MIB = 256
 """A process that has grown beyond this exits after its work; the next work starts another."""
+
+EASY_ROWS = 32_000
+"""Small segments first: of 60,000 transactions, one takes 350 MiB to build."""
 
 KEPT_BYTES = 32 << 20
 """Cache of rows that are read for the index and then merged: small files are slow to read."""
@@ -50,9 +53,8 @@ def maintain_once(log: LogReader, settings: LakeSettings) -> None:
     """Build segments, merge files that have one, and prune old days."""
     kept = KeptRows(KEPT_BYTES, KEPT_PACKS)
     if settings.build_index:
-        # Small segments first: of 60,000 transactions, one takes 350 MiB to build.
         indexed = sum(segment.rows for segment in log.find().segments)
-        rows = choose_rows(indexed, SEGMENT_ROWS, MIN_ROWS)
+        rows = choose_rows(indexed, SEGMENT_ROWS, EASY_ROWS)
         # One by one: work for many blocks that waited must not be lost with a killed process.
         rebuild_index(log.lake_dir, max_rows=rows, at_once=False, read=kept.keep_whole, log=log)
     compact_lake(log.lake_dir, settings, depth="tail", log=log, kept=kept)

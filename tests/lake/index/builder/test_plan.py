@@ -87,14 +87,30 @@ def test_segments_of_bounded_size_have_every_row(lake: Path) -> None:
         assert rows == count_transactions(lake, (1, 40))
 
 
-def test_small_neighbours_are_joined_up_to_the_bound(tmp_path: Path) -> None:
-    lake, chain = tmp_path / "lake", Chain(5)
-    for at in range(1, 13):
+@pytest.mark.parametrize("max_rows", [60, MOST])
+def test_neighbours_are_joined_up_to_the_bound_and_seldom(tmp_path: Path, max_rows: int) -> None:
+    lake, chain, written = tmp_path / "lake", Chain(5), 0
+    for at in range(1, 65):
+        before = read_state(lake).segments if at > 1 else ()
         commit_chain(lake, chain, at, at)
-        rebuild_index(lake, max_rows=12)
-    segments = read_state(lake).segments
-    assert 1 < len(segments) < 12
-    assert merge_ranges(tuple(map(range_of, segments))) == ((1, 12),)
+        rebuild_index(lake, max_rows=max_rows)
+        segments = read_state(lake).segments
+        written += sum(each.rows for each in segments if each not in before)
+        assert merge_ranges(tuple(map(range_of, segments))) == ((1, at),)
+        assert max((each.rows for each in before), default=0) <= max_rows
+    rows = count_transactions(lake, (1, 64))
+    assert written < 2.9 * rows, "64 equal commits are written twice after the first time"
+    assert len(segments) < 2 * 8 + 3 * rows / max_rows
+
+
+def test_a_gap_is_joined_with_small_neighbours_on_both_sides(tmp_path: Path) -> None:
+    lake, chain = tmp_path / "lake", Chain(5)
+    commit_chain(lake, chain, 1, 2)
+    commit_chain(lake, chain, 60, 61)
+    rebuild_index(lake)
+    commit_chain(lake, chain, 3, 59)
+    rebuild_index(lake)
+    assert [range_of(each) for each in read_state(lake).segments] == [(1, 61)]
 
 
 def test_a_segment_is_the_same_wherever_it_is_built(lake: Path) -> None:

@@ -109,6 +109,8 @@ def test_a_segment_never_spans_a_hole(tmp_path: Path) -> None:
     assert ranges_of(lake) == [(1, 3), (6, 8)]
     commit_chain(lake, chain, 4, 5)
     rebuild_index(lake)
+    assert ranges_of(lake) == [(1, 3), (4, 5), (6, 8)]
+    rebuild_index(lake, everything=True)
     assert ranges_of(lake) == [(1, 8)]
 
 
