@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import logging
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +41,7 @@ from tonlake.ingest.derive.contract.wallet import read_wallet
 from tonlake.ingest.derive.tvm.call import join_shard_account
 from tonlake.ingest.errors import BocError, SourceError
 from tonlake.lake.account import MASTERCHAIN
+from tonlake.lake.cache import Cache
 from tonlake.lake.commit.rewrite import keep_fetched
 from tonlake.lake.copy.pull import STAGING_FOLDER
 from tonlake.lake.errors import LakeError
@@ -204,6 +204,7 @@ KEEP_S = 2.0
 
 IN_MEMORY = 1000
 """Maximum fetched accounts in memory, including accounts that do not exist."""
+_CONFIGS = 4
 _Key = tuple[int, bytes]
 
 
@@ -223,8 +224,8 @@ class AccountFetcher:
         """Take ownership of ``servers``; ``close`` commits what is left and closes them."""
         self._lake_dir, self._servers, self._settings = lake_dir, servers, settings
         self._lock = threading.Lock()
-        self._known: OrderedDict[_Key, FetchedAccount] = OrderedDict()
-        self._configs: dict[int, dict[int, bytes]] = {}
+        self._known: Cache[_Key, FetchedAccount] = Cache(IN_MEMORY)
+        self._configs: Cache[int, dict[int, bytes]] = Cache(_CONFIGS)
         self._due: dict[_Key, FetchedAccount] = {}
         self._over = threading.Event()
         # A pulled copy accepts only commits from its source.
@@ -239,10 +240,7 @@ class AccountFetcher:
         key = address.workchain, address.account
         with self._lock:
             found = self._known.get(key)
-            if found is None or not first <= found.mc_seqno <= mc_seqno:
-                return None
-            self._known.move_to_end(key)
-            return found
+        return found if found is not None and first <= found.mc_seqno <= mc_seqno else None
 
     def fetch(self, call: Call, address: Address) -> FetchedAccount:
         """Fetch an account as of the newest block of the call's snapshot.
@@ -262,9 +260,7 @@ class AccountFetcher:
             fetched = describe_fetched(address.workchain, touched, found.boc, master.seqno)
         key = address.workchain, address.account
         with self._lock:
-            self._known[key] = fetched
-            while len(self._known) > IN_MEMORY:
-                self._known.popitem(last=False)
+            self._known.put(key, fetched)
             if self._keeps and found is not None and len(self._due) < IN_MEMORY:
                 self._due[key] = fetched
         return fetched
@@ -272,15 +268,14 @@ class AccountFetcher:
     def fetch_config(self, call: Call, master: Mapping[str, Any]) -> dict[int, bytes]:
         """Fetch the configuration after a masterchain block."""
         key_seqno = find_configuration_seqno(master)
-        found = self._configs.get(key_seqno)
+        with self._lock:
+            found = self._configs.get(key_seqno)
         if found is None:
             if not call.reader.may_query:
                 raise QueryNeeded("the configuration must be fetched")
             found = self._servers.ask_config(_identify(master))
             with self._lock:
-                while len(self._configs) >= _CONFIGS:
-                    del self._configs[next(iter(self._configs))]
-                self._configs[key_seqno] = found
+                self._configs.put(key_seqno, found)
         return found
 
     def close(self) -> None:
@@ -311,9 +306,6 @@ class AccountFetcher:
         except (LakeError, OSError) as error:
             self._keeps = False
             LOG.warning("accounts from lite servers are not kept in the lake: %s", error)
-
-
-_CONFIGS = 4
 
 
 def find_fetched(

@@ -1,8 +1,7 @@
 """Assembles cell trees from ``state_cells``: code and data of accounts, and libraries."""
 
 import threading
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -13,8 +12,8 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.packed import assemble_boc
 from tonlake.ingest.decode.cell.writer import add_crc32c, serialize_depth_first
 from tonlake.ingest.errors import MissingCell
+from tonlake.lake.cache import Cache
 from tonlake.lake.index.cells import PackedCell
-from tonlake.lake.log.snapshot import Snapshot
 from tonlake.queries.reader import Reader
 
 CACHED_BYTES = 64 << 20
@@ -34,7 +33,10 @@ _FLAGS_AT = 4
 def read_cell_trees(reader: Reader, hashes: Iterable[bytes | None]) -> dict[bytes, bytes]:
     """Return complete cell trees by hash, as bags of cells with checksum; None is skipped."""
     roots = {cell_hash for cell_hash in hashes if cell_hash is not None}
-    found = _CACHE.get_many(reader.snapshot, roots)
+    lake_dir, number = reader.snapshot.lake_dir, reader.snapshot.number
+    with _LOCK:
+        kept = {cell_hash: _KEPT.get((lake_dir, cell_hash)) for cell_hash in roots}
+    found = {key: each[1] for key, each in kept.items() if each and each[0] <= number}
     missing = sorted(roots - found.keys())
     if not missing:
         return found
@@ -48,7 +50,9 @@ def read_cell_trees(reader: Reader, hashes: Iterable[bytes | None]) -> dict[byte
     for cell_hash in missing:
         with suppress(MissingCell):
             bags[cell_hash] = assemble_boc(cell_hash, cells, crc32c=True)
-    _CACHE.put_many(reader.snapshot, bags)
+    with _LOCK:
+        for cell_hash, boc in bags.items():
+            _KEPT.put((lake_dir, cell_hash), (number, boc))
     return found | bags
 
 
@@ -71,35 +75,8 @@ def _write_cached(boc: bytes) -> str:
     return encode_bytes(serialize_depth_first(tree, tree.roots[0]))
 
 
-class _Cache:
-    """An LRU cache of complete trees, each for the snapshot it was found in and later ones."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes, self._bytes = max_bytes, 0
-        self._lock = threading.Lock()
-        self._cells: OrderedDict[tuple[Path, bytes], tuple[int, bytes]] = OrderedDict()
-
-    def get_many(self, snapshot: Snapshot, hashes: Iterable[bytes]) -> dict[bytes, bytes]:
-        found = {}
-        with self._lock:
-            for cell_hash in hashes:
-                key = (snapshot.lake_dir, cell_hash)
-                number, boc = self._cells.get(key, (snapshot.number + 1, b""))
-                if number <= snapshot.number:
-                    self._cells.move_to_end(key)
-                    found[cell_hash] = boc
-        return found
-
-    def put_many(self, snapshot: Snapshot, cells: Mapping[bytes, bytes]) -> None:
-        with self._lock:
-            for cell_hash, boc in cells.items():
-                key = (snapshot.lake_dir, cell_hash)
-                if key not in self._cells:  # the same hash is the same tree
-                    self._bytes += OVERHEAD_BYTES + len(boc)
-                self._cells[key] = (snapshot.number, boc)
-            while self._bytes > self._max_bytes:
-                _key, (_number, boc) = self._cells.popitem(last=False)
-                self._bytes -= OVERHEAD_BYTES + len(boc)
-
-
-_CACHE = _Cache(CACHED_BYTES)
+_LOCK = threading.Lock()
+_KEPT: Cache[tuple[Path, bytes], tuple[int, bytes]] = Cache(
+    CACHED_BYTES, lambda _key, kept: OVERHEAD_BYTES + len(kept[1])
+)
+"""Complete trees by lake and hash, each with the first snapshot known to have it."""

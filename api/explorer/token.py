@@ -6,7 +6,6 @@ and a client cannot choose the URL to fetch: it comes from a token in the lake.
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import cached_property
 from itertools import count
@@ -39,6 +38,7 @@ from tonlake.api.v3.route import token as token_routes
 from tonlake.ingest.errors import FetchError
 from tonlake.ingest.metadata.download import Downloader, Picture
 from tonlake.ingest.settings import MetadataSettings
+from tonlake.lake.cache import Cache
 from tonlake.lake.schema import JETTON_MASTERS, JETTON_WALLETS, NFT_COLLECTIONS, NFT_ITEMS
 
 CACHE_BYTES = 1 << 26
@@ -73,8 +73,7 @@ class Pictures:
     ) -> None:
         """Take the fetch settings and a clock in seconds."""
         self._settings, self._clock = settings, clock
-        self._kept: OrderedDict[str, tuple[float, Picture | None]] = OrderedDict()
-        self._size = 0
+        self._kept: Cache[str, tuple[float, Picture | None]] = Cache(CACHE_BYTES, _weigh)
         self._fetched: dict[str, asyncio.Task[Picture | None]] = {}
         self._waiting = 0
         self._turns = asyncio.Semaphore(FETCHES)
@@ -89,7 +88,6 @@ class Pictures:
             return None
         kept = self._kept.get(uri)
         if kept is not None and (kept[1] is not None or self._clock() < kept[0] + RETRY_S):
-            self._kept.move_to_end(uri)
             return kept[1]
         if self._waiting >= MAX_WAITING:
             raise ServiceBusy("too many requests wait for pictures")
@@ -110,24 +108,16 @@ class Pictures:
                 found = await asyncio.to_thread(self._downloader.fetch_picture, uri)
             except FetchError:
                 found = None
-        self._keep(uri, found)
+        self._kept.put(uri, (self._clock(), found))
         return found
-
-    def _keep(self, uri: str, found: Picture | None) -> None:
-        if uri in self._kept:
-            self._size -= _weigh(uri, self._kept.pop(uri)[1])
-        self._kept[uri] = self._clock(), found
-        self._size += _weigh(uri, found)
-        while self._size > CACHE_BYTES:
-            old, (_, picture) = self._kept.popitem(last=False)
-            self._size -= _weigh(old, picture)
 
     @cached_property
     def _downloader(self) -> Downloader:
         return Downloader(self._settings)
 
 
-def _weigh(uri: str, picture: Picture | None) -> int:
+def _weigh(uri: str, kept: tuple[float, Picture | None]) -> int:
+    _at_s, picture = kept
     return ENTRY_BYTES + len(uri) + (len(picture.body) if picture else 0)
 
 

@@ -15,7 +15,6 @@ import gzip
 import hashlib
 import re
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -39,6 +38,7 @@ from tonlake.api.request.call import (
 )
 from tonlake.api.request.table_format import WRITERS, choose_format, read_accept, read_weights
 from tonlake.api.settings import Settings
+from tonlake.lake.cache import Cache
 
 GZIP, ZSTD, IDENTITY = "gzip", "zstd", "identity"
 PREFERRED = (ZSTD, GZIP)
@@ -147,7 +147,7 @@ class CachedResponse(msgspec.Struct, eq=False):
         """Approximate size in bytes."""
         headers = (*self.headers, *self.key[2])
         texts = (self.body, *self.key[:2], *(part for pair in headers for part in pair))
-        return OVERHEAD_BYTES + sum(map(len, texts))
+        return OVERHEAD_BYTES + sum(map(len, (*texts, *self.packed.values())))
 
     def write(self, started_s: float, method: str) -> Written:
         """Return the response to a request that began at a reading of the performance counter."""
@@ -159,52 +159,45 @@ Kept = CachedResponse | None
 
 
 class ResponseCache:
-    """An LRU cache of responses of one snapshot, limited by bytes."""
+    """A cache of responses of one snapshot, limited by bytes."""
 
     def __init__(self, max_bytes: int) -> None:
         """Create a cache of at most ``max_bytes``; 0 disables it."""
         self._max_bytes = max_bytes
         self._number = 0
-        self.size_bytes = 0
-        """Approximate size of all responses."""
-        self._answers: OrderedDict[Key, tuple[CachedResponse, int]] = OrderedDict()
+        self._answers = self._begin()
         self.keeps = max_bytes > 0
         self.hits = self.misses = 0
 
     def get(self, number: int | None, key: Key) -> CachedResponse | None:
         """Return the cached response of snapshot ``number``; None if there is none."""
-        if number != self._number or key not in self._answers:
-            self.misses += 1
-            return None
-        self.hits += 1
-        self._answers.move_to_end(key)
-        return self._answers[key][0]
+        found = self._answers.get(key) if number == self._number else None
+        self.hits += found is not None
+        self.misses += found is None
+        return found
 
     def put(self, number: int, answer: CachedResponse) -> None:
         """Add a response of snapshot ``number``, unless the cache holds a newer snapshot."""
-        key, size = answer.key, answer.size
-        if number < self._number or size > self._max_bytes // SMALL_PART:
+        if number < self._number or answer.size > self._max_bytes // SMALL_PART:
             return
         if number > self._number:
-            self._answers.clear()
-            self._number, self.size_bytes = number, 0
-        self.size_bytes += size - self._answers.pop(key, (answer, 0))[1]
-        self._answers[key] = answer, size
-        self._shrink()
+            self._number, self._answers = number, self._begin()
+        self._answers.put(answer.key, answer)
 
     def add_packed(self, answer: CachedResponse, coding: str, packed: bytes) -> None:
         """Add the compressed form of a response, unless the response was dropped meanwhile."""
-        found, size = self._answers.get(answer.key, (None, 0))
-        if found is not answer or coding in answer.packed:
-            return
-        answer.packed[coding] = packed
-        self._answers[answer.key] = answer, size + len(packed)
-        self.size_bytes += len(packed)
-        self._shrink()
+        if self._answers.get(answer.key) is answer and coding not in answer.packed:
+            self._answers.pop(answer.key)
+            answer.packed[coding] = packed
+            self._answers.put(answer.key, answer)
 
-    def _shrink(self) -> None:
-        while self.size_bytes > self._max_bytes:
-            self.size_bytes -= self._answers.popitem(last=False)[1][1]
+    @property
+    def size_bytes(self) -> int:
+        """Approximate size of all responses."""
+        return self._answers.weight
+
+    def _begin(self) -> Cache[Key, CachedResponse]:
+        return Cache(self._max_bytes, lambda _key, answer: answer.size)
 
 
 class _Wish(NamedTuple):
@@ -235,7 +228,7 @@ class Representations:
         self._app, self._newest = app, newest
         self.cache, self._any_origin = cache, any_origin
         self._max_bytes, self._under_way_bytes = max_bytes, 0
-        self._files: OrderedDict[tuple[str, str], tuple[bytes, bytes]] = OrderedDict()
+        self._files: Cache[tuple[str, str], tuple[bytes, bytes]] = Cache(FILES_KEPT)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer from the cache, or forward the request, and send the response as wanted."""
@@ -322,13 +315,11 @@ class Representations:
                     self.cache.add_packed(kept, coding, packed)
             return packed
         file = (scope["path"], coding) if is_free(scope) else None
-        known, packed = self._files.get(file, (None, None)) if file else (None, None)
+        known, packed = (file and self._files.get(file)) or (None, None)
         if packed is None or known != body:
             packed = await self._compress(coding, body)
             if packed is not None and file is not None:
-                self._files[file] = body, packed
-                while len(self._files) > FILES_KEPT:
-                    self._files.popitem(last=False)
+                self._files.put(file, (body, packed))
         return packed
 
     async def _compress(self, coding: str, body: bytes) -> bytes | None:

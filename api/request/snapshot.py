@@ -12,6 +12,7 @@ import duckdb
 
 from tonlake.api.errors import NotCovered
 from tonlake.api.settings import Settings
+from tonlake.lake.cache import Cache
 from tonlake.lake.duck.connection import Database, SnapshotViews
 from tonlake.lake.errors import LakeCorrupt, LakeError
 from tonlake.lake.index.index import Index, open_index
@@ -80,7 +81,7 @@ class SnapshotHolder:
         self._lock = threading.Lock()
         self._opening = threading.Lock()
         self._kept: OrderedDict[int, _Opened] = OrderedDict()
-        self._pasts: OrderedDict[tuple[int, int], _Opened] = OrderedDict()
+        self._pasts: Cache[tuple[int, int], _Opened] = Cache(KEPT_PASTS)
         self._newest = self._prepared = 0
         self._asked_s = self._looked_s = self._noticed_s = float("-inf")
         self.is_opened_ahead = False
@@ -150,13 +151,11 @@ class SnapshotHolder:
             )
         key = snapshot.number, mc_seqno
         with self._lock:
-            found = self._pasts.pop(key, None)
+            found = self._pasts.get(key)
             if found is None:
                 past = snapshot.up_to(mc_seqno)
-                found = _Opened(past, self._database.open(past), self._settings)
-            self._pasts[key] = found
-            while len(self._pasts) > KEPT_PASTS:
-                self._pasts.popitem(last=False)
+                opened = _Opened(past, self._database.open(past), self._settings)
+                found = self._pasts.put(key, opened)
         return found
 
     def _find_open(self, number: int | None) -> _Opened:
@@ -225,7 +224,7 @@ class SnapshotHolder:
         """Release every snapshot; readers still in use keep theirs."""
         with self._lock:
             self._kept = OrderedDict()
-            self._pasts = OrderedDict()
+            self._pasts = Cache(KEPT_PASTS)
         self._database.close()
 
     def _open_newest(self, *, waits: bool) -> _Opened:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
@@ -33,6 +32,7 @@ from tonlake.api.stream.event import (
     make_undoing,
 )
 from tonlake.api.stream.rendering import Chunk, CommitRows, EventMaker
+from tonlake.lake.cache import Cache
 from tonlake.lake.errors import BlocksLacking, LakeError
 from tonlake.lake.log.state import read_first
 from tonlake.queries.errors import QueryTimeout
@@ -60,6 +60,11 @@ KEPT_EVENTS = 20_000
 """Approximate size of the event cache, for clients that reconnect at the same time."""
 
 
+def _weigh(_key: object, events: list[Event]) -> int:
+    """Return the weight of events in the cache, in which the newest ones always fit."""
+    return min(len(events) + 1, KEPT_EVENTS)  # an empty list takes memory, too
+
+
 def _explain(error: Exception) -> str:
     """Return why a stream ends; an unforeseen error is in the log alone."""
     is_known = isinstance(error, LakeError | QueryTimeout)
@@ -83,8 +88,7 @@ class Hub:
         self._live = ClientIndex()
         self._turn = asyncio.Lock()
         self._reading = asyncio.Lock()
-        self._kept: OrderedDict[tuple[Chunk, str], list[Event]] = OrderedDict()
-        self._kept_events = 0
+        self._kept: Cache[tuple[Chunk, str], list[Event]] = Cache(KEPT_EVENTS, _weigh)
         self._readers = ThreadPoolExecutor(READERS, "streams")
         self._threads: set[asyncio.Future[Any]] = set()
         self._task: asyncio.Task[None] | None = None
@@ -289,9 +293,5 @@ class Hub:
             found = self._kept.get((chunk, kind))
             if found is None:
                 found = await self._in_thread(self._maker.make, chunk, kind)
-                self._kept[chunk, kind] = found
-                self._kept_events += len(found) + 1  # an empty list takes memory, too
-                while len(self._kept) > 1 and self._kept_events > KEPT_EVENTS:
-                    _key, dropped = self._kept.popitem(last=False)
-                    self._kept_events -= len(dropped) + 1
+                self._kept.put((chunk, kind), found)
             return found

@@ -47,6 +47,7 @@ from tonlake.api.v3.resource.answer import Trace, head_of, render_trace
 from tonlake.api.v3.resource.transaction import render_transaction, write_records
 from tonlake.api.v3.route.trace import TracesQuery, answer_traces
 from tonlake.lake import schema
+from tonlake.lake.cache import Cache
 from tonlake.lake.errors import BlocksLacking, LakeCorrupt
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.index.segment.declared import Record, make_record
@@ -240,8 +241,7 @@ class EventMaker:
         self._holder = holder
         self._settings = settings
         self.norms: OrderedDict[bytes, bytes] = OrderedDict()
-        self._kept: OrderedDict[Chunk, Members] = OrderedDict()
-        self._count = 0
+        self._kept: Cache[Chunk, Members] = Cache(KEPT_TRANSACTIONS, _weigh)
         self._makers: dict[str, Callable[[Chunk], Iterator[tuple[int, Event]]]] = {
             TRANSACTIONS: self._make_transactions,
             STATES: self._make_states,
@@ -394,7 +394,6 @@ class EventMaker:
         """Return the transactions of a chunk by trace id, cached."""
         found = self._kept.get(chunk)
         if found is not None:
-            self._kept.move_to_end(chunk)
             return found
         records, form = self._rows.records(chunk), self._settings.http.opcode_format
         found = {}
@@ -402,12 +401,12 @@ class EventMaker:
             written = render_transaction(records[member["hash"]], form)
             written.finality = FINALITIES[self._rows.finality]
             found.setdefault(member["trace_id"], []).append(_Member(member, written))
-        self._kept[chunk] = found
-        self._count += sum(map(len, found.values()))
-        while self._count > KEPT_TRANSACTIONS and len(self._kept) > 1:
-            _chunk, dropped = self._kept.popitem(last=False)
-            self._count -= sum(map(len, dropped.values()))
-        return found
+        return self._kept.put(chunk, found)
+
+
+def _weigh(_chunk: Chunk, members: Members) -> int:
+    """Return the weight of transactions in the cache, in which the newest ones always fit."""
+    return min(sum(map(len, members.values())), KEPT_TRANSACTIONS)
 
 
 def _leave_out(members: Members, undone: Sequence[Range]) -> Members:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from tonlake.lake.account import AccountId
+from tonlake.lake.cache import Cache
 from tonlake.lake.errors import LakeCorrupt
 from tonlake.lake.file.rows import Row, iter_dicts, read_buffer, read_rows
 from tonlake.lake.index.builder.compose import SegmentSource, compose
@@ -282,22 +283,16 @@ class KeptRows:
     def __init__(self, max_bytes: int = _READ_BYTES, packs: int = 8) -> None:
         """Also keep the newest ``packs``: their tables are read one after the other."""
         self._load = lru_cache(packs)(read_buffer)
-        self._lock = threading.RLock()
-        self._rows: dict[Key, tuple[int, pa.Table]] = {}
-        self._bytes = 0
-        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._rows: Cache[Key, tuple[int, pa.Table]] = Cache(max_bytes, lambda _key, kept: kept[0])
 
     def keep(self, lake_dir: Path, file: DataFile, columns: _Columns = None) -> pa.Table:
         """Return the rows of a file, and cache them for ``take``."""
         rows = self.take(lake_dir, file, columns)
+        # Rows of Parquet may take many times the size of the file.
+        size = file.bytes if file.pack else rows.get_total_buffer_size()
         with self._lock:
-            self.pop(lake_dir, file)  # another thread may have read it as well
-            # Rows of Parquet may take many times the size of the file.
-            size = file.bytes if file.pack else rows.get_total_buffer_size()
-            self._rows[str(lake_dir), file.path, file.sha256] = size, rows
-            self._bytes += size
-            while self._bytes > self._max_bytes:
-                self._bytes -= self._rows.pop(next(iter(self._rows)))[0]
+            self._rows.put((str(lake_dir), file.path, file.sha256), (size, rows))
         return rows
 
     def keep_whole(self, lake_dir: Path, file: DataFile, columns: _Columns = None) -> pa.Table:
@@ -310,9 +305,8 @@ class KeptRows:
     def pop(self, lake_dir: Path, file: DataFile) -> pa.Table | None:
         """Remove the rows of a file from the cache and return them; None if they are not cached."""
         with self._lock:
-            size, rows = self._rows.pop((str(lake_dir), file.path, file.sha256), (0, None))
-            self._bytes -= size
-        return rows
+            kept = self._rows.pop((str(lake_dir), file.path, file.sha256))
+        return kept and kept[1]
 
     def take(self, lake_dir: Path, file: DataFile, columns: _Columns = None) -> pa.Table:
         """Return the rows of a file, removing them from the cache; columns are fixed per table."""

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytoniq_core.boc import Cell
 
-import tonlake.api.chain.cells
 from tests.lake.opened import open_views
+from tonlake.api.chain import cells
 from tonlake.api.chain.cells import add_checksum, read_cell_trees
 from tonlake.api.settings import Settings
 from tonlake.ingest.decode.cell.boc import parse_boc
@@ -18,6 +18,7 @@ from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.packs import PackSource
 from tonlake.ingest.span import Span
+from tonlake.lake.cache import Cache
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.queries.reader import Reader
 
@@ -43,7 +44,7 @@ def reader(demo_lake: Path) -> Reader:
 
 @pytest.fixture
 def empty_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tonlake.api.chain.cells, "_CACHE", tonlake.api.chain.cells._Cache(10_000))
+    monkeypatch.setattr(cells, "_KEPT", Cache(10_000, cells._KEPT._weigh))
 
 
 @pytest.mark.usefixtures("empty_cache")
@@ -83,15 +84,15 @@ def test_what_is_missing_is_left_out_even_if_known_later(demo_node: Path, tmp_pa
     assert read_cell_trees(_open(tmp_path, 1), wanted) == partial
 
 
-def test_cached_trees_stay_within_their_bytes(reader: Reader) -> None:
-    cache = tonlake.api.chain.cells._Cache(10_000)
-    hashes = [bytes([number]) for number in range(20)]
-    for cell_hash in hashes:
+@pytest.mark.usefixtures("empty_cache")
+def test_cached_trees_stay_within_their_bytes() -> None:
+    keys = [(Path(), bytes([number])) for number in range(20)]
+    for key in keys:
         for _ in range(2):
-            cache.put_many(reader.snapshot, {cell_hash: bytes(1000)})
-    assert list(cache.get_many(reader.snapshot, hashes)) == hashes[-7:]
-    cache.put_many(reader.snapshot, {b"": bytes(20_000)})
-    assert cache._bytes == 0
+            cells._KEPT.put(key, (1, bytes(1000)))
+    assert [key for key in keys if cells._KEPT.get(key)] == keys[-7:]
+    cells._KEPT.put((Path(), b""), (1, bytes(20_000)))
+    assert cells._KEPT.weight == 0
 
 
 def test_an_unknown_hash(reader: Reader) -> None:

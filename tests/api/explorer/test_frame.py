@@ -131,7 +131,7 @@ def test_few_past_blocks_are_kept_open(demo_lake: Path) -> None:
     holder = SnapshotHolder(demo_lake, Settings())
     for seqno in range(1, KEPT_PASTS + 5):
         assert holder.reader(mc_seqno=seqno).snapshot.bound == seqno
-    assert len(holder._pasts) == KEPT_PASTS
+    assert holder._pasts.weight == KEPT_PASTS
     holder.close()
 
 

@@ -469,7 +469,7 @@ async def test_chunks_without_events_are_forgotten_too(tmp_path: Path) -> None:
         for chunk in range(20):
             await found._make(chunk, "actions")
         await found.close()
-    assert len(found._kept) == found._kept_events == 8
+    assert found._kept.weight == 8
 
 
 CLIENTS, LAST_BLOCK = 500, 60
