@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from litestar.testing import TestClient
@@ -18,9 +18,6 @@ from tonlake.ingest.run.pipeline import IngestReport
 from tonlake.lake.command.argument import LAKE_FOLDER
 from tonlake.lake.command.cli import failing_cleanly, read_settings
 from tonlake.lake.maintenance.verify import verify_lake
-
-if TYPE_CHECKING:
-    from tonlake.api.app import Service
 
 
 class DemoFailed(click.ClickException):
@@ -61,13 +58,14 @@ def demo_command(*, archive: Path | None, lake: Path, host: str, port: int, once
     if damage := verify_lake(lake).damage:
         raise DemoFailed(f"the lake is damaged: {damage}")
     click.echo("3. every file of the lake matches its digest in the log")
-    for line in _check_answers(lake, settings):
+    lines, paths = _check_answers(lake, settings)
+    for line in lines:
         click.echo(f"4. {line}")
     click.echo("demo: all checks passed")
     if once:
         return
     click.echo("\nAddresses to click (Ctrl-C stops the server):")
-    for path in _addresses(lake, settings):
+    for path in paths:
         click.echo(f"  http://{host}:{port}{path}")
     serve_lake(lake, settings, host=host, port=port)
 
@@ -89,13 +87,6 @@ def _rows_in_words(report: IngestReport) -> str:
     return f"masterchain {report.requested}: {rows}"
 
 
-def _open_client(lake: Path, settings: Settings) -> TestClient[Service]:
-    # Loading the application takes a second, which other commands do without.
-    from tonlake.api.app import create_app  # noqa: PLC0415 - as above
-
-    return TestClient(create_app(lake, settings))
-
-
 def _get(client: TestClient[Any], path: str) -> Any:  # noqa: ANN401 - JSON of any shape
     answer = client.get(path)
     if answer.status_code != 200:  # noqa: PLR2004 - HTTP OK
@@ -103,9 +94,12 @@ def _get(client: TestClient[Any], path: str) -> Any:  # noqa: ANN401 - JSON of a
     return answer.json()
 
 
-def _check_answers(lake: Path, settings: Settings) -> list[str]:
-    """Send the same queries to v2 and v3, which must agree; return the results as text."""
-    with _open_client(lake, settings) as client:
+def _check_answers(lake: Path, settings: Settings) -> tuple[list[str], list[str]]:
+    """Send the same queries to v2 and v3, which must agree; return texts, and paths to show."""
+    # Loading the application takes a second, which other commands do without.
+    from tonlake.api.app import create_app  # noqa: PLC0415 - as above
+
+    with TestClient(create_app(lake, settings)) as client:
         last = _get(client, "/api/v3/masterchainInfo")["last"]["seqno"]
         if _get(client, "/api/v2/getMasterchainInfo")["result"]["last"]["seqno"] != last:
             raise DemoFailed("v2 and v3 name different last masterchain blocks")
@@ -117,25 +111,20 @@ def _check_answers(lake: Path, settings: Settings) -> list[str]:
         v2_newest = _get(client, f"/api/v2/getTransactions?address={address}&limit=1")["result"]
         if [tx["hash"] for tx in newest] != [tx["transaction_id"]["hash"] for tx in v2_newest]:
             raise DemoFailed(f"v2 and v3 name different last transactions of {address}")
+        second = _get(client, "/api/v3/topAccountsByBalance?limit=2")[-1]["account"]
     return [
         f"last masterchain block {last}, the same from v2 and v3",
         f"largest balance {int(balance) / 1e9:,.2f} TON at {address}, the same from v2 and v3",
         f"its last transaction {newest[0]['hash']}, the same from v2 and v3",
-    ]
-
-
-def _addresses(lake: Path, settings: Settings) -> list[str]:
-    with _open_client(lake, settings) as client:
-        address = _get(client, "/api/v3/topAccountsByBalance?limit=2")[-1]["account"]
-    return [
+    ], [
         "/",
-        f"/account/{address}",
+        f"/account/{second}",
         "/api/v3/masterchainInfo",
         "/api/v3/topAccountsByBalance?limit=10",
-        f"/api/v3/transactions?account={address}&limit=5",
-        f"/api/v3/accountStates?address={address}",
-        f"/api/v2/getAddressInformation?address={address}",
-        f"/api/v2/getTransactions?address={address}&limit=5",
+        f"/api/v3/transactions?account={second}&limit=5",
+        f"/api/v3/accountStates?address={second}",
+        f"/api/v2/getAddressInformation?address={second}",
+        f"/api/v2/getTransactions?address={second}&limit=5",
     ]
 
 
