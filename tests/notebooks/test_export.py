@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.explorer.chrome import Chrome, find_chrome
+from tests.api.explorer.chrome import AUDIT, Chrome
 
 pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = sorted(path.stem for path in (ROOT / "notebooks").glob("*.py"))
-AUDIT = (ROOT / "tests/api/explorer/audit.js").read_text(encoding="utf-8")
 DRAWN_S = 60
 
 
@@ -31,10 +30,7 @@ def pages(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def chrome(pages: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
-    program = find_chrome()
-    if program is None:
-        pytest.skip("no Chromium on this machine")
-    with Chrome(program, tmp_path_factory.mktemp("profile"), pages.as_uri()) as browser:
+    with Chrome(tmp_path_factory.mktemp("profile"), pages.as_uri()) as browser:
         browser.call(
             "Network.emulateNetworkConditions",
             offline=True,

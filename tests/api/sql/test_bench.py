@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.api.explorer.chrome import Chrome, find_chrome
+from tests.api.explorer.chrome import AUDIT, Chrome
 from tests.api.growth import serve
 from tests.patience import wait_for
 from tonlake.api.sql.page import list_examples
@@ -15,7 +15,6 @@ from tonlake.api.sql.page import list_examples
 pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).resolve().parents[3]
-AUDIT = (ROOT / "tests/api/explorer/audit.js").read_text(encoding="utf-8")
 BUNDLE = ROOT / "api/explorer/static/codemirror.js"
 COUNTED = "select workchain, count(*) as n from blocks group by all order by all"
 CONTROL = 2
@@ -24,12 +23,9 @@ ROWS = "document.querySelectorAll('#answer tbody tr').length"
 
 @pytest.fixture(scope="module")
 def chrome(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
-    program = find_chrome()
-    if program is None:
-        pytest.skip("no Chromium on this machine")
     with (
         serve(demo_lake, sql={"enabled": True}) as served,
-        Chrome(program, tmp_path_factory.mktemp("profile"), served.url) as browser,
+        Chrome(tmp_path_factory.mktemp("profile"), served.url) as browser,
     ):
         yield browser
 
