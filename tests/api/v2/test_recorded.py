@@ -40,21 +40,6 @@ def _compare(recorded: object, found: object, path: str) -> None:
         _compare(recorded[0], found[0], f"{path}[0]")
 
 
-def test_detected_address_is_the_recorded_one(ask: Asker, shared: Path) -> None:
-    recorded = _load(shared, "detectaddress/blockpi.json")["result"]
-    for text in (recorded["bounceable"]["b64"], recorded["bounceable"]["b64url"]):
-        found = ask("detectAddress", address=text)
-        assert found.pop("@type") == "ext.utils.detectedAddress"
-        for kind in ("bounceable", "non_bounceable"):
-            assert found[kind].pop("@type") == "ext.utils.detectedAddressVariant"
-        assert found == recorded
-
-
-def test_packed_address_is_the_recorded_one(ask: Asker, shared: Path) -> None:
-    recorded = _load(shared, "packaddress/blockpi.json")["result"]
-    assert ask("packAddress", address=ask("unpackAddress", address=recorded)) == recorded
-
-
 @pytest.mark.parametrize(
     ("name", "method", "params"),
     [

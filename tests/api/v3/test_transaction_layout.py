@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from litestar.testing import TestClient
 
 from tests.patience import patient
 from tonlake.api.request.snapshot import SnapshotHolder
@@ -61,12 +60,3 @@ def test_rare_phases_are_equal(found: list[Any], changes: dict[str, Any]) -> Non
     changed = [each._replace(row=dict(each.row) | changes) for each in found[:50]]
     rendered = [msgspec.json.encode(render_transaction(each, "hex")) for each in changed]
     assert write_records(changed, "hex")[0] == rendered
-
-
-def test_answers_are_the_same_without_the_extension(
-    client: TestClient[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = "/api/v3/transactions?limit=50&x_timeout="
-    usual = client.get(path).json()
-    monkeypatch.setattr(transaction, "NATIVE", None)
-    assert client.get(path + "0").json() == usual
