@@ -9,8 +9,8 @@ import pytest
 from litestar.testing import TestClient
 from msgspec import UNSET
 
+from tests.api.test_late_networks import LISTS, answer, list_questions
 from tests.commands import run
-from tests.conftest import Facts
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
 from tonlake.ingest.run.baseline import ingest_state
@@ -28,6 +28,8 @@ from tonlake.lake.maintenance.verify import verify_lake
 
 FIRST, BORDER, MIDDLE, LAST = 100, 140, 180, 238
 NEVER_SEEN = "0:" + "5e" * 32
+FILLED = LISTS[:4]
+"""Lists of contracts that the demo network has."""
 
 WAYS = [
     "pruned",
@@ -64,60 +66,23 @@ def late(late_lake: Path) -> Iterator[TestClient[Any]]:
         yield asker
 
 
-def test_states_and_balances_of_all_accounts(
-    client: TestClient[Any], late: TestClient[Any], facts: Facts
-) -> None:
-    # What a destroyed account was is not in the state.
-    addresses = [fact["address"] for fact in facts.accounts if fact["status"] != "nonexist"]
-    for path, moment in (
-        ("/api/v2/getAddressInformation", ("@extra",)),
-        ("/api/v2/getExtendedAddressInformation", ("@extra",)),
-        ("/api/v3/accountStates?include_boc=true", ()),
-        ("/api/v3/walletStates", ()),
-    ):
-        for address in addresses:
-            answers = [each.get(path, params={"address": address}) for each in (client, late)]
-            bodies = [
-                {name: value for name, value in answer.json().items() if name not in moment}
-                for answer in answers
-            ]
-            assert answers[0].status_code == answers[1].status_code
-            assert bodies[0] == bodies[1], address
+def compare(client: TestClient[Any], late: TestClient[Any], facts: Path, *, runs: bool) -> None:
+    """Compare answers of both lakes: to get-methods, or to all other questions."""
+    questions = [each for each in list_questions(facts) if (each[1] is not None) is runs]
+    assert len(questions) > FIRST
+    for question in questions:
+        found = answer(late, *question)
+        assert found == answer(client, *question), question
+        assert question[0] not in FILLED or found[1], question
+
+
+def test_answers(client: TestClient[Any], late: TestClient[Any], demo_facts: Path) -> None:
+    compare(client, late, demo_facts, runs=False)
 
 
 @pytest.mark.usefixtures("tvm")
-def test_get_methods(client: TestClient[Any], late: TestClient[Any], facts: Facts) -> None:
-    asked = 0
-    for contract in facts.summary["contracts"]:
-        for method in contract.get("get_methods", ()):
-            body = {"address": contract["address"], "method": method, "stack": []}
-            answers = [each.post("/api/v3/runGetMethod", json=body) for each in (client, late)]
-            assert answers[0].json() == answers[1].json()
-            asked += 1
-    assert asked > FIRST
-
-
-@pytest.mark.parametrize(
-    "path", ["jetton/masters", "jetton/wallets", "nft/collections", "nft/items"]
-)
-def test_contract_lists(client: TestClient[Any], late: TestClient[Any], path: str) -> None:
-    def read(asker: TestClient[Any]) -> list[str]:
-        rows = asker.get(f"/api/v3/{path}", params={"limit": 1000}).json()
-        return sorted(map(str, next(iter(rows.values()))))
-
-    assert read(late)
-    assert read(late) == read(client)
-
-
-def test_names(client: TestClient[Any], late: TestClient[Any]) -> None:
-    items = client.get("/api/v3/nft/items", params={"limit": 1000}).json()["nft_items"]
-    domains = {item["content"]["domain"] for item in items if "domain" in (item["content"] or {})}
-    assert domains
-    for domain in domains:
-        ours, theirs = (
-            each.get("/api/v3/dns/records", params={"domain": domain}) for each in (late, client)
-        )
-        assert ours.json() == theirs.json()
+def test_get_methods(client: TestClient[Any], late: TestClient[Any], demo_facts: Path) -> None:
+    compare(client, late, demo_facts, runs=True)
 
 
 def test_top_accounts(client: TestClient[Any], late: TestClient[Any]) -> None:

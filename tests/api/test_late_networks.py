@@ -68,6 +68,11 @@ def list_questions(facts: Path) -> list[tuple[str, dict[str, Any] | None]]:
         *((f"{path}{address}", None) for path in OF_ACCOUNTS for address in addresses),
         *((path, None) for path in LISTS),
         *(
+            (f"v3/dns/records?domain={each['domain']}", None)
+            for each in contracts
+            if "domain" in each
+        ),
+        *(
             ("v3/runGetMethod", {"address": each["address"], "method": method, "stack": []})
             for each in contracts
             for method in each.get("get_methods", ())
