@@ -36,7 +36,7 @@ MODULES = {
     "export": "tonlake.ingest.command.pull",
     "fetch-metadata": "tonlake.ingest.command.metadata",
     "ingest": "tonlake.ingest.command.ingest",
-    "ingest-state": "tonlake.ingest.command.state",
+    "ingest-state": "tonlake.ingest.command.ingest",
     "key": "tonlake.api.access",
     "query": "tonlake.queries.cli",
     "pull": "tonlake.ingest.command.pull",

@@ -1,4 +1,8 @@
-"""The command ``tonlake ingest``: decodes blocks, or rows of the public data set, to a lake."""
+"""The commands ``tonlake ingest`` and ``tonlake ingest-state``.
+
+The first decodes blocks, or rows of the public data set, to a lake; the second adds all accounts as
+of the beginning of a lake.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +16,33 @@ from typing import TYPE_CHECKING
 
 import click
 import msgspec
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from tonlake.ingest.blocks import BlockSource
-from tonlake.ingest.command.node import choose_folder, keep_apart, node_option
-from tonlake.ingest.command.state import bring_baseline, print_baseline, remind_of_baseline
+from tonlake.ingest.command.node import choose_folder, keep_apart, node_option, required_node_option
 from tonlake.ingest.decode import native
 from tonlake.ingest.decode.rows import give_arrow_its_heap
 from tonlake.ingest.errors import IngestError
+from tonlake.ingest.run.baseline import (
+    BaselineProgress,
+    BaselineReport,
+    ingest_state,
+    lacks_baseline,
+)
 from tonlake.ingest.run.pipeline import Indexing, IngestReport, Progress, ingest
 from tonlake.ingest.run.workers import count_workers, start_workers
 from tonlake.ingest.settings import IngestSections
+from tonlake.ingest.source.node.celldb import NAME as CELLDB
+from tonlake.ingest.source.node.celldb import open_celldb
+from tonlake.ingest.source.node.source import open_node
+from tonlake.ingest.source.node.statefile import CellDbStates, StateFiles, StateStore
 from tonlake.ingest.source.origin import Origin
 from tonlake.ingest.span import Span, SpanError, choose_span
 from tonlake.lake.command.argument import Folder, FolderOrURL, make_lake_option
@@ -205,16 +225,21 @@ def _run(
 
 
 def _complete(
-    node: Path | None, lake: Path, *, bring: bool, workers: int | None, as_json: bool
+    node: Path | None, lake: Path, *, bring: bool, workers: int | None = None, as_json: bool
 ) -> None:
     """Add the baseline of a lake that begins after block 1, or print that it is missing."""
     state = LogReader(lake).read()
     if node is None or not state.ranges or state.known_ranges[0][0] == 1:
         return
     if bring:
-        print_baseline(bring_baseline(node, lake, workers=workers), as_json=as_json)
-    else:
-        remind_of_baseline(node, lake, state)
+        _bring_baseline(node, lake, workers=workers, as_json=as_json)
+    elif lacks_baseline(state):
+        click.echo(
+            f"the lake begins with masterchain {state.known_ranges[0][0]}: accounts that its blocks"
+            f" do not touch are unknown; `tonlake ingest-state --node {node} --lake {lake}` adds"
+            " them",
+            err=True,
+        )
 
 
 def _follow(
@@ -226,9 +251,9 @@ def _follow(
     def show(report: IngestReport) -> None:
         nonlocal reminds
         print_report(report, as_json=as_json)
-        if reminds and origin.node is not None:
+        if reminds:
             reminds = False
-            remind_of_baseline(origin.node, lake, LogReader(lake).read())
+            _complete(origin.node, lake, bring=False, as_json=as_json)
 
     log = lake / LOG_FOLDER
     if log.exists() and not os.access(log, os.W_OK):
@@ -293,4 +318,112 @@ def print_report(report: IngestReport, *, as_json: bool) -> None:
         click.echo(text, err=True)
 
 
-commands: list[click.Command] = [ingest_command]
+@click.command("ingest-state")
+@required_node_option
+@make_lake_option("lake")
+@click.option(
+    "--at", type=click.IntRange(min=1), help="Masterchain block after which the state is read."
+)
+@click.option(
+    "--accounts",
+    type=click.Choice(["all", "active"]),
+    default="all",
+    show_default=True,
+    help="Which accounts: active leaves out those without code.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Processes that read the state; 1: only this one. Default: one per core.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def ingest_state_command(
+    *, node: Path, lake: Path, at: int | None, accounts: str, workers: int | None, as_json: bool
+) -> None:
+    """Add the accounts that the blocks of a lake have not touched: its baseline.
+
+    A lake that begins in the middle of the chain has no others. It must have blocks already.
+    """
+    with failing_cleanly(IngestError):
+        _bring_baseline(node, lake, at=at, accounts=accounts, workers=workers, as_json=as_json)
+
+
+def _bring_baseline(
+    node: Path,
+    lake: Path,
+    *,
+    at: int | None = None,
+    accounts: str = "all",
+    workers: int | None,
+    as_json: bool,
+) -> None:
+    """Add the baseline of a lake from a node's folder, index it, and print the report."""
+    settings = read_settings(IngestSections)
+    give_arrow_its_heap()
+    with (
+        closing(open_node(node)) as source,
+        _open_stores(node) as stores,
+        start_workers(Origin(node), lake, settings, workers or os.cpu_count() or 1) as processes,
+        _show_accounts() as show,
+    ):
+        report = ingest_state(
+            source,
+            stores,
+            lake,
+            settings,
+            at=at,
+            accounts=accounts,
+            workers=processes,
+            on_progress=show,
+        )
+    if settings.lake.build_index:
+        rebuild_index(lake)
+    publish(LogReader(lake), settings.lake)
+    _print_baseline(report, as_json=as_json)
+
+
+@contextmanager
+def _open_stores(node: Path) -> Iterator[list[StateStore]]:
+    files = StateFiles(node)
+    if not (node / CELLDB).is_dir():
+        yield [files]
+        return
+    with closing(open_celldb(node)) as celldb:
+        yield [CellDbStates(celldb), files]
+
+
+@contextmanager
+def _show_accounts() -> Iterator[Callable[[BaselineProgress], None]]:
+    """Show a progress bar on stderr if that is a terminal."""
+    with progress_bar(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[accounts]:,} accounts"),
+        TimeRemainingColumn(),
+    ) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def show(progress: BaselineProgress) -> None:
+            step = progress.step
+            if step not in tasks:
+                tasks[step] = bar.add_task(step, total=1.0, accounts=0)
+            bar.update(tasks[step], completed=progress.share, accounts=progress.accounts)
+
+        yield show
+
+
+def _print_baseline(report: BaselineReport, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(msgspec.json.encode(report).decode())
+        return
+    rows = ", ".join(f"{count:,} {name}" for name, count in sorted(report.rows.items()))
+    verb = "baseline" if report.is_new else "the lake has the baseline already: it is"
+    click.echo(
+        f"{verb} of masterchain {report.mc_seqno}, from the state after"
+        f" {report.state_mc_seqno} ({report.accounts} accounts)"
+    )
+    click.echo(f"rows: {rows}")
+
+
+commands: list[click.Command] = [ingest_command, ingest_state_command]

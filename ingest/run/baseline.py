@@ -151,7 +151,7 @@ def ingest_state(
     settings: IngestSections,
     *,
     at: int | None = None,
-    only_active: bool = False,
+    accounts: str = "all",
     workers: Workers | None = None,
     on_progress: Callable[[BaselineProgress], None] = lambda _progress: None,
 ) -> BaselineReport:
@@ -159,14 +159,14 @@ def ingest_state(
 
     ``at`` is the masterchain block after which the state is read. By default that is the block
     before the lake's first one (pruned blocks included); if its state is not stored, the newest
-    block before the lake's first hole whose state is. If the lake already has the baseline, a
-    killed run is completed; parts of the state that it has written are not read again.
+    block before the lake's first hole whose state is. ``accounts`` are "all" or "active" ones. If
+    the lake already has the baseline, a killed run is completed; parts of the state that it has
+    written are not read again.
     """
     state = read_state(lake_dir)
     is_new = isinstance(state.baseline, msgspec.UnsetType)
     if is_new:
         store, named = choose_states(source, stores, lake_dir, state, at)
-        accounts = "active" if only_active else "all"
         baseline = Baseline(state.ranges[0][0] - 1, named.mc_seqno, accounts)
         with (
             open_parts(lake_dir, state, settings.lake, baseline, named) as folder,

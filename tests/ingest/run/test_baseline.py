@@ -74,7 +74,7 @@ def bring_state(
             lake,
             PATIENT,
             at=at,
-            only_active=only_active,
+            accounts="active" if only_active else "all",
             workers=opened.enter_context(processes),
         )
 
