@@ -10,9 +10,8 @@ from pytoniq_core import Builder, Cell, begin_cell
 from pytoniq_core.boc.hashmap import HashMap
 
 from tonlake.ingest.blocks import McBundle
-from tonlake.ingest.decode.block.block import decode_bundles
+from tonlake.ingest.decode.block.block import decode_bundles, measure_queue
 from tonlake.ingest.decode.block.header import read_parts
-from tonlake.ingest.decode.block.queue import measure_queue
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
