@@ -30,8 +30,7 @@ from tonlake.ingest.decode.wholestate import (
 )
 from tonlake.ingest.derive.stages import STAGES, rebuild
 from tonlake.ingest.errors import SourceError
-from tonlake.ingest.run.process import AT_END
-from tonlake.ingest.run.workers import Workers
+from tonlake.ingest.run.workers import AT_END, Workers
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.source.node.statefile import NamedStates, OpenState, StateStore, find_states
 from tonlake.ingest.span import Scope, Span

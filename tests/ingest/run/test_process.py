@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from tonlake.ingest.errors import BlockCorrupt, IngestError, SourceError
-from tonlake.ingest.run.process import SharedValue, TaskProcess, pack
+from tonlake.ingest.run.workers import SharedValue, TaskProcess, pack
 from tonlake.lake.errors import LakeCorrupt, LakeFull
 
 LARGE = 8 << 20
