@@ -365,21 +365,11 @@ _VALIDATORS, _VALIDATORS_EXT = 0x11, 0x12
 _VALIDATOR_TAGS, _PUBLIC_KEY_TAG = (0x53, 0x73), 0x8E81278A
 
 
-VALIDATORS_KEPT = 4_096
-"""Public keys whose ids are kept: a few sets of validators, of which all blocks are signed."""
-
-
 class Validator(NamedTuple):
     """A validator of the masterchain: its public key and its weight."""
 
     key: bytes
     weight: int
-
-
-@lru_cache(VALIDATORS_KEPT)
-def _name_key(key: bytes) -> bytes:
-    """Return the short id of a public key."""
-    return hashlib.sha256(KEY_TAG + key).digest()
 
 
 def check_signatures(
@@ -393,7 +383,7 @@ def check_signatures(
     Raises DecodeError if the signatures prove nothing.
     ``vote`` is what they signed in Simplex consensus; without it, they signed the block's id.
     """
-    by_id = {_name_key(one.key): one for one in validators}
+    by_id = {hashlib.sha256(KEY_TAG + one.key).digest(): one for one in validators}
     total = sum(one.weight for one in by_id.values())
     message = SIGNED_TAG + target.root_hash + target.file_hash
     if vote is not None:
