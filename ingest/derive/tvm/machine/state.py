@@ -252,18 +252,12 @@ class Machine:
         """Load a cell and consume the gas of it; a library cell yields its library."""
         self.charge_load(cell)
         if cell.special:
-            cell = self.find_library(cell)
-            if cell.special:
+            wanted = cell.library
+            found = None if wanted is None else self.libraries(wanted)
+            if found is None or found.special:
                 raise VmError(Exit.CELL_UNDERFLOW)
+            cell = found
         return Slice(cell, 0, cell.bits, 0, len(cell.refs))
-
-    def find_library(self, cell: Cell) -> Cell:
-        """Return the cell that a library cell stands for; raise VmError if it is missing."""
-        wanted = cell.library
-        found = None if wanted is None else self.libraries(wanted)
-        if found is None:
-            raise VmError(Exit.CELL_UNDERFLOW)
-        return found
 
     def finish(self, builder: Builder) -> Cell:
         """Return the cell of a builder and consume the gas of creating it."""

@@ -450,12 +450,12 @@ def _is_zero(machine: Machine, group: _Group) -> None:
 def _is_in_group(machine: Machine, group: _Group) -> None:
     machine.use(group.inside)
     octets = group.pop(machine)
+    is_inside = True
     try:
         _point(group.kind, octets, checks=True)
     except VmError:
-        machine.push_bool(value=False)
-    else:
-        machine.push_bool(value=True)
+        is_inside = False
+    machine.push_bool(is_inside)
 
 
 @step("BLS_MAP_TO_{group}", group=_GROUPS)
