@@ -1,8 +1,16 @@
 """Merkle cells for tests, and updates that prune what the node prunes."""
 
-from tonlake.ingest.decode.block.state import iter_cells
+from collections.abc import Iterable, Iterator
+
+from tonlake.ingest.decode.block.state import CellAt, iter_depths
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, MERKLE_UPDATE, PRUNED, CellTree
+
+
+def iter_cells(tree: CellTree, roots: Iterable[CellAt]) -> Iterator[CellAt]:
+    for depth, found in iter_depths(tree, roots):
+        for cell in found:
+            yield cell, depth
 
 
 def end_proof(tree: CellTree, kid: int) -> int:

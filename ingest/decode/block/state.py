@@ -172,13 +172,6 @@ class StateCells:
         return pruned
 
 
-def iter_cells(tree: CellTree, roots: Iterable[CellAt]) -> Iterator[CellAt]:
-    """Yield every cell under ``roots``, including them, once for each of its Merkle depths."""
-    for depth, found in iter_depths(tree, roots):
-        for cell in found:
-            yield cell, depth
-
-
 def iter_depths(tree: CellTree, roots: Iterable[CellAt]) -> Iterator[tuple[int, list[int]]]:
     """Yield each Merkle depth, ascending, with all cells under ``roots`` at that depth."""
     waiting: dict[int, dict[int, None]] = {}
@@ -360,9 +353,10 @@ def _hash_of(tree: CellTree, cell: int | None) -> bytes | None:
 
 def _format_currencies(tree: CellTree, root: int | None) -> str | None:
     """Return the extra currencies as JSON; None if there are none or part of them is pruned."""
-    if root is None or any(tree.kind(cell) == PRUNED for cell, _ in iter_cells(tree, [(root, 0)])):
+    if root is None:
         return None
-    return read_extra_currencies(tree, root)
+    below = [cell for _depth, cells in iter_depths(tree, [(root, 0)]) for cell in cells]
+    return None if PRUNED in map(tree.kind, below) else read_extra_currencies(tree, root)
 
 
 def decode_update(
@@ -425,7 +419,8 @@ def _find_carried(tree: CellTree, old: int, extra: int, pruned: set[bytes]) -> l
     # In the extra the update prunes nothing: a cell has no levels but its own.
     return [
         (cell, MAX_LEVEL)
-        for cell, _ in iter_cells(tree, [(extra, 0)])
+        for _depth, cells in iter_depths(tree, [(extra, 0)])
+        for cell in cells
         if tree.hash(cell) in missing and tree.kind(cell) != PRUNED
     ]
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.ingest.hashmaps import build_hashmap, store_hashmap
 from tests.ingest.networks import Cells, Network, Row, bundle_of, find_cells
-from tests.ingest.updates import end_proof, end_pruned, end_update, make_update, prune
+from tests.ingest.updates import end_proof, end_pruned, end_update, iter_cells, make_update, prune
 from tonlake.ingest.assemble.statecell import CellFinder, CurrencyRegistry
 from tonlake.ingest.blocks import McBundle
 from tonlake.ingest.decode.block.block import decode_bundle, decode_bundles, decode_in_python
@@ -29,7 +29,6 @@ from tonlake.ingest.decode.block.state import (
     StateCells,
     Touched,
     decode_update,
-    iter_cells,
     iter_shard_accounts,
     make_row,
     read_account,
