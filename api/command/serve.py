@@ -189,10 +189,10 @@ def _open_servers(config: Path, settings: Settings) -> StateServers:
     """Return the lite servers of a configuration; exit with an error if it is invalid."""
     # Loading takes half a second, which other commands do without.
     from tonlake.api.chain.account import TIMEOUT_MS  # noqa: PLC0415
-    from tonlake.ingest.source.liteserver.query import open_state_servers  # noqa: PLC0415
+    from tonlake.ingest.source.liteserver.query import StateServers  # noqa: PLC0415
 
     with failing_cleanly(SourceError):
-        return open_state_servers(
+        return StateServers(
             config, timeout_ms=TIMEOUT_MS, parallel_queries=settings.liteserver.queries
         )
 

@@ -17,7 +17,7 @@ from tests.ingest.whole import ingest_node
 from tests.patience import PATIENT, patient
 from tonlake.api.app import create_app
 from tonlake.ingest.run.pipeline import ingest
-from tonlake.ingest.source.liteserver.query import open_state_servers
+from tonlake.ingest.source.liteserver.query import StateServers
 from tonlake.ingest.source.node.celldb import CellDb
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
@@ -88,7 +88,7 @@ class Place(NamedTuple):
     ) -> Iterator[TestClient[Any]]:
         """Ask a service that fetches from some servers, by default from the one of the node."""
         config = write_config(self.lake.parent / "config.json", *(servers or (self.server,)))
-        found = open_state_servers(config, timeout_ms=timeout_ms, parallel_queries=4)
+        found = StateServers(config, timeout_ms=timeout_ms, parallel_queries=4)
         settings = patient(liteserver={"kept_accounts": kept})
         with TestClient(create_app(self.lake, settings, servers=found)) as client:
             yield client

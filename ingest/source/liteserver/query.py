@@ -23,7 +23,6 @@ from tonlake.ingest.decode.block.state import find_account, read_config, read_st
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.tree import MERKLE_PROOF, CellTree
 from tonlake.ingest.errors import BocError, DecodeError, ServerFault, SourceError
-from tonlake.ingest.source.liteserver.config import GlobalConfig
 from tonlake.ingest.source.liteserver.config import read_config as read_network_config
 from tonlake.ingest.source.liteserver.pool import Answer, Background, ServerConnection, ServerPool
 from tonlake.lake.account import MASTERCHAIN
@@ -233,11 +232,11 @@ class StateServers:
     if none sends a valid answer; for ``REST_S`` seconds after that no server is asked.
     """
 
-    def __init__(self, config: GlobalConfig, *, timeout_ms: int, parallel_queries: int) -> None:
+    def __init__(self, config: Path, *, timeout_ms: int, parallel_queries: int) -> None:
+        """Ask the lite servers of a configuration file, once there is a question."""
+        servers = read_network_config(config).servers
+        self._pool = ServerPool(servers, timeout_ms=timeout_ms, parallel_queries=parallel_queries)
         self._background = Background()
-        self._pool = ServerPool(
-            config.servers, timeout_ms=timeout_ms, parallel_queries=parallel_queries
-        )
         self._rests_until_s = float("-inf")
         self._problem = ""
 
@@ -304,9 +303,3 @@ def read_account_answer(
     if shown.hash(shown.roots[0]) != expected:
         raise DecodeError(f"the hash of the state that was sent is not the proven {expected.hex()}")
     return ProvenAccount(expected, entry.last_trans_lt, entry.last_trans_hash, state)
-
-
-def open_state_servers(config: Path, *, timeout_ms: int, parallel_queries: int) -> StateServers:
-    """Return a client for the lite servers of a configuration file."""
-    network = read_network_config(config)
-    return StateServers(network, timeout_ms=timeout_ms, parallel_queries=parallel_queries)
