@@ -46,7 +46,7 @@ from tonlake.ingest.derive.tvm.call import (
     split_shard_account,
 )
 from tonlake.ingest.derive.tvm.machine.fault import Exit
-from tonlake.ingest.derive.tvm.pool import STACK_DEPTH
+from tonlake.ingest.derive.tvm.pool import HOW_TO_INSTALL, STACK_DEPTH
 from tonlake.ingest.derive.tvm.support import EMULATOR_REMEDY, find_emulator, find_engine
 from tonlake.ingest.derive.tvm.trace import (
     EmulatedTrace,
@@ -55,7 +55,6 @@ from tonlake.ingest.derive.tvm.trace import (
     estimate_unaccepted,
     read_fees,
 )
-from tonlake.ingest.derive.tvm.worker import HOW_TO_INSTALL
 from tonlake.ingest.errors import (
     BocError,
     DecodeError,

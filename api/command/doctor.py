@@ -22,6 +22,7 @@ from tonlake.ingest.assemble.chain import check_origin
 from tonlake.ingest.blocks import BlockSource
 from tonlake.ingest.command.node import NODE_VARIABLE
 from tonlake.ingest.decode import native
+from tonlake.ingest.derive.tvm.pool import HOW_TO_INSTALL
 from tonlake.ingest.derive.tvm.support import (
     REMEDY,
     Versions,
@@ -30,7 +31,6 @@ from tonlake.ingest.derive.tvm.support import (
     list_engines,
     name_remedy,
 )
-from tonlake.ingest.derive.tvm.worker import HOW_TO_INSTALL
 from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.span import Span
