@@ -323,11 +323,18 @@ class SliceCache:
         self.scratch = scratch
         self.limit = limit
         self._open: OrderedDict[int, Slice] = OrderedDict()
+        self._failed: dict[int, SourceError] = {}
 
     def open(self, slice_id: int) -> Slice:
-        """Return an open slice, opening it if necessary."""
+        """Return an open slice; one that does not open is tried again after ``refresh`` only."""
+        if slice_id in self._failed:
+            raise self._failed[slice_id]
         if slice_id not in self._open:
-            self._open[slice_id] = Slice(self.db_dir, slice_id, self.scratch)
+            try:
+                self._open[slice_id] = Slice(self.db_dir, slice_id, self.scratch)
+            except SourceError as error:
+                self._failed[slice_id] = error
+                raise
             while len(self._open) > self.limit:
                 self._open.popitem(last=False)[1].close()
         self._open.move_to_end(slice_id)
@@ -339,6 +346,7 @@ class SliceCache:
 
     def refresh(self) -> None:
         """Catch up with every open slice; close those that fail, for example after a deletion."""
+        self._failed.clear()
         for slice_id, opened in list(self._open.items()):
             try:
                 opened.catch_up()

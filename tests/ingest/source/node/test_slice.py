@@ -188,6 +188,23 @@ def test_open_slices_are_bounded(tmp_path: Path, scratch: Scratch, bundles: list
     assert not list(scratch.folder.glob("tmp*"))
 
 
+def test_a_slice_that_does_not_open_is_opened_again_after_a_refresh(
+    tmp_path: Path, scratch: Scratch, bundles: list[McBundle]
+) -> None:
+    write_node(tmp_path, bundles[:1])
+    index = tmp_path / name_index(0)
+    index.rename(index.with_suffix(".moved"))
+    with closing(SliceCache(tmp_path, scratch, 2)) as cache:
+        with pytest.raises(SourceError) as failed:
+            cache.open(0)
+        index.with_suffix(".moved").rename(index)
+        with pytest.raises(SourceError) as again:
+            cache.open(0)
+        assert again.value is failed.value
+        cache.refresh()
+        assert cache.open(0).id == 0
+
+
 HANDLE = bytes.fromhex("27e7c64a")
 ROOT = bytes.fromhex("f0662186b8a077c0b0646ad14f9f62ba52c372089362ebce033149c6e81cd13b")
 FILE = bytes.fromhex("57e5f3ca4130ba7e3278f6610043d993bed16cc7cc3a04bf4b81a226448a63ab")
