@@ -212,6 +212,34 @@ def check_activity(chain: Chain, activity: Row) -> str | None:
     return str(mine[0]["type"])
 
 
+ALONE = {
+    "nft_mint": "nft_mint",
+    "nft_batch_mint": "nft_mint",
+    "nft_get_static_data": "nft_discovery",
+}
+"""Actions of kinds of activities whose requests have no check."""
+
+REFUSED = {
+    "nft_transfer_not_owner": "nft_transfer",
+    "dns_bid_too_low": "ton_transfer",
+    "dns_set_record_not_owner": "change_dns",
+}
+"""Actions that failed, by kinds of activities rejected by a contract."""
+
+
+def check_kinds(chain: Chain) -> None:
+    """Activities without a request to compare have the action of their kind as well."""
+    for activity in chain.activities:
+        kind = (ALONE | REFUSED).get(activity["kind"], "")
+        rows = chain.find(activity, kind)
+        assert rows or not kind, activity
+        assert activity["wallet"].upper() in {row["source"] for row in rows} or kind in {
+            "",
+            "nft_mint",
+        }
+        assert activity["kind"] not in REFUSED or not any(row["success"] for row in rows)
+
+
 def check_mints(chain: Chain) -> int:
     """Every mint has the amount and the wallet of the message that delivers the jettons."""
     count = 0
@@ -246,7 +274,11 @@ def test_parties_and_amounts(demo_lake: Path, demo_facts: Path) -> None:
     seen = Counter(check_activity(chain, activity) for activity in chain.activities)
     assert (seen["jetton_transfer"], seen["refused"]) == (56, 1)
     assert {"jetton_burn", "nft_transfer", "auction_bid", "change_dns"} <= seen.keys()
+    assert "plain_bid" not in seen
     assert check_mints(chain) > 4
+    check_kinds(chain)
+    kinds = {activity["kind"] for activity in chain.activities}
+    assert (ALONE | REFUSED).keys() <= kinds
 
 
 @pytest.mark.long
