@@ -133,22 +133,6 @@ def test_paths_of_the_service_are_served(page: Path) -> None:
     assert named - routes - prefixes == set()
 
 
-def test_the_comparison_has_the_figures_of_the_readme() -> None:
-    """Medians are copied from the README's table, and the ratios follow from them."""
-    rows = re.findall(
-        r"^\| (.+? \| [\d./ ]+ ms \| [\d./ ]+ ms) \| (.+?) \|$",
-        read("why-tonlake.md"),
-        re.MULTILINE,
-    )
-    assert len(rows) > 5
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for row, ratios in rows:
-        assert f"| {row} |" in readme, row
-        ours, theirs = (re.findall(r"[\d.]+", cell) for cell in row.split(" | ")[1:])
-        for our, their, ratio in zip(ours, theirs, ratios.split(" / "), strict=True):
-            assert float(their) / float(our) == pytest.approx(float(ratio), rel=0.05)
-
-
 EXAMPLES = re.findall(r"```sql\n(.*?)```", read("sql.md"), re.DOTALL)
 
 

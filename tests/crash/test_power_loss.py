@@ -13,7 +13,6 @@ from tests.crash.history import History, ranges_of, state_of
 from tests.crash.power import WORST, Medium, Shelf, Tree, list_losses
 from tests.lake.rows import file_bytes
 from tonlake.lake.commit import commit
-from tonlake.lake.log.disk import make_folder
 from tonlake.lake.log.snapshot import LEASE_FILE
 from tonlake.lake.log.state import LOG_FOLDER
 from tonlake.lake.maintenance.orphan import sweep_orphans
@@ -182,14 +181,3 @@ def test_what_an_entry_replaces_goes_when_the_entry_is_durable(
     for _mark, tree in list_losses(disk.operations, 8, begin=dead):
         shelf.lay_out(tree)
         check_promise(shelf.target / "lake", 4, entries)
-
-
-def test_the_layer_notices_what_is_not_synced(tmp_path: Path) -> None:
-    """A lake that syncs nothing is lost with the power: these tests can fail."""
-    disk = Disk(tmp_path)
-    with disk.watch():
-        make_folder(tmp_path / "sound" / "inner")
-        (tmp_path / "loose").mkdir()
-        for name in ("sound/inner/file", "loose/file"):
-            (tmp_path / name).write_bytes(b"bytes")
-    assert set(replay(disk.operations).lose(WORST)) == {"sound/", "sound/inner/"}

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.walk.__main__ import ROOT, list_steps
-from tests.walk.room import open_room
 
 OLDER = "62f3da1756d589c1a312eee28c7317642944cbb9"
 """A commit whose lakes lack tables and whose commands had other names."""
@@ -63,13 +62,3 @@ def test_a_stranger_gets_from_install_to_uninstall(older: Path, tmp_path: Path) 
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("walked in: ")
     assert done.stdout.endswith("walk: all steps passed\n")
-
-
-def test_the_room_has_nothing_of_this_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("os.geteuid", lambda: 1000)
-    room = open_room(tmp_path)
-    line = 'echo "$HOME"; ls -A; command -v tonlake || echo none'
-    shown = subprocess.run(room.enter(line), capture_output=True, text=True, check=True).stdout
-    assert shown == f"{room.home}\nnone\n"

@@ -105,10 +105,6 @@ def _run(seeds: Sequence[bytes], cases: int, seed: int) -> int:
     return read
 
 
-def test_seeds_are_read() -> None:
-    assert all(map(_use, list_seeds()))
-
-
 @pytest.mark.parametrize(
     ("cases", "seed"),
     [(5000, 1), *(pytest.param(100_000, seed, marks=pytest.mark.long) for seed in range(10, 20))],
