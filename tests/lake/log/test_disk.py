@@ -2,12 +2,13 @@
 
 import errno
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from tonlake.lake.errors import LakeFull
-from tonlake.lake.log.disk import NewFiles, hold_lock, naming_full_disk, unfinished
+from tonlake.lake.log.disk import VARIABLE, NewFiles, hold_lock, naming_full_disk, reach, unfinished
 
 
 def count_open() -> int:
@@ -105,3 +106,16 @@ def test_unfinished_leaves_links_and_pipes_what_they_are(tmp_path: Path) -> None
     with unfinished(pipe) as path:
         assert path == pipe
     assert pipe.is_fifo()
+
+
+def test_reach_kills_only_where_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    killed: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "kill", lambda *args: killed.append(args))
+    monkeypatch.delenv(VARIABLE, raising=False)
+    reach("log.linked")
+    monkeypatch.setenv(VARIABLE, "test.point:2")
+    reach("log.linked")
+    reach("test.point")
+    assert killed == []
+    reach("test.point")
+    assert killed == [(os.getpid(), signal.SIGKILL)]
