@@ -114,15 +114,6 @@ def test_others_are_answered_during_an_attack(
     assert left < opened / 2  # WebSockets within the limits stay
 
 
-@pytest.mark.parametrize("kind", ["bodies", "heads"])
-def test_silent_sockets_are_closed(server: Server, kind: str) -> None:
-    with attacked(server, MANY, **{kind: 100}) as crowd:
-        ends_s = time.monotonic() + LASTS_S
-        while len(crowd.sockets) < 100 or crowd.count_open():
-            assert time.monotonic() < ends_s
-            time.sleep(0.5)
-
-
 def test_answers_that_are_not_read_take_bounded_memory(server: Server) -> None:
     """Each of 200 readers is answered before the next one asks: this takes most memory."""
     crowd = Crowd(server.port, MANY)

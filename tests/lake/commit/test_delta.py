@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import polars as pl
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
@@ -112,14 +111,6 @@ def test_every_version_is_a_snapshot(whole: Path) -> None:
     for table in TABLES:
         assert list_versions(whole, table) == [0, 1, 2]
         assert [read_commit_of(whole, table, version) for version in range(3)] == [1, 2, 3]
-
-
-def test_polars_reads_every_table_and_version(whole: Path) -> None:
-    for table in TABLES:
-        for version in range(3) if table in FEW else [2]:
-            found = pl.scan_delta(str(whole / table), version=version).collect()
-            expected = read_snapshot(whole, table, version + 1)
-            assert sorted(map(repr, found.drop("day").to_arrow().to_pylist())) == expected
 
 
 def test_columns_have_comments_and_files_have_bounds(published: Path) -> None:
