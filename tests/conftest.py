@@ -307,8 +307,18 @@ class Facts:
         return sorted(found, key=lambda row: -row["lt"])
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+def read_lines(path: Path) -> list[Any]:
+    """Return the objects of a file of JSON lines, which may be compressed."""
+    import pyarrow as pa
+
+    with pa.input_stream(str(path)) as stream:
+        return [json.loads(line) for line in stream.read().splitlines()]
+
+
+@pytest.fixture(scope="session")
+def pairs(shared: Path) -> list[dict[str, Any]]:
+    """Transactions of the main network, each as cells and as the public service shows it."""
+    return read_lines(shared / "data" / "tx_pairs" / "v3_tx_pairs.jsonl.zst")
 
 
 @pytest.fixture(scope="session")

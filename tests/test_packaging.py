@@ -22,11 +22,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import httpx
-import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
 from tests.commands import list_commands, run_program
+from tests.conftest import read_lines
 from tests.ingest.derive.tvm.programs import make_data
 from tonlake.api.command.frozen import find_module
 from tonlake.api.command.main import main
@@ -294,8 +294,7 @@ def test_get_methods_on_the_newest_python(wheel: Path, shared: Path) -> None:
     """A fresh environment without extras on CPython 3.14 answers all recorded programs."""
     if os.geteuid() or not (NEWEST / "usr" / "bin" / "python3.14").exists():
         pytest.skip(f"no CPython 3.14: it takes root and `make {NEWEST.relative_to(ROOT)}`")
-    stream = pa.input_stream(str(shared / "data" / "tvm" / "programs.jsonl.zst"))
-    rows = [json.loads(line) for line in stream.read().splitlines()]
+    rows = read_lines(shared / "data" / "tvm" / "programs.jsonl.zst")
     account = {
         "data": base64.b64encode(make_data()).decode(),
         "address": f"0:{'11' * 32}",

@@ -9,8 +9,7 @@ import pytest
 from litestar.testing import TestClient
 
 from tests.api.test_pruned import OF_ACCOUNTS
-from tests.conftest import unpack
-from tests.ingest.facts import read_facts
+from tests.conftest import read_lines, unpack
 from tests.ingest.whole import ingest_node
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
@@ -61,7 +60,9 @@ def ask(lake: Path, questions: list[tuple[str, dict[str, Any] | None]]) -> list[
 def list_questions(facts: Path) -> list[tuple[str, dict[str, Any] | None]]:
     """Return what is asked: paths, and bodies of get-methods."""
     addresses = [
-        fact["address"] for fact in read_facts(facts, "accounts") if fact["status"] != "nonexist"
+        fact["address"]
+        for fact in read_lines(facts / "expected-accounts.jsonl")
+        if fact["status"] != "nonexist"
     ]
     contracts = json.loads((facts / "expected.json").read_text())["contracts"]
     return [

@@ -1,9 +1,9 @@
 """Compares a lake built from a node's files with facts from the node's own lite server."""
 
-import json
 from pathlib import Path
 from typing import Any
 
+from tests.conftest import read_lines
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 
@@ -13,12 +13,6 @@ TRANSACTION = (
     "workchain account lt hash shard block_seqno mc_seqno prev_trans_hash prev_trans_lt now "
     "outmsg_cnt orig_status end_status total_fees in_msg_hash"
 )
-
-
-def read_facts(folder: Path, name: str) -> list[dict[str, Any]]:
-    """Read ``expected-<name>.jsonl``."""
-    with (folder / f"expected-{name}.jsonl").open() as lines:
-        return [json.loads(line) for line in lines]
 
 
 def ask(lake: Path, sql: str) -> list[tuple[Any, ...]]:
@@ -36,7 +30,7 @@ def check_blocks(lake: Path, facts: Path, last_mc_seqno: int) -> None:
     )
     wanted = [
         tuple(fact[name] for name in BLOCK.split())
-        for fact in read_facts(facts, "blocks")
+        for fact in read_lines(facts / "expected-blocks.jsonl")
         if fact["mc_seqno"] <= last_mc_seqno
     ]
     assert sorted(got) == sorted(wanted)
@@ -51,7 +45,9 @@ def check_transactions(lake: Path, facts: Path, last_mc_seqno: int) -> None:
         "end_status, total_fees, lower(hex(in_msg_hash)) from transactions",
     )
     expected = [
-        fact for fact in read_facts(facts, "transactions") if fact["mc_seqno"] <= last_mc_seqno
+        fact
+        for fact in read_lines(facts / "expected-transactions.jsonl")
+        if fact["mc_seqno"] <= last_mc_seqno
     ]
     wanted = [
         tuple(
@@ -86,7 +82,7 @@ def check_accounts(lake: Path, facts: Path) -> None:
             fact.get("code_hash"),
             fact.get("data_hash"),
         )
-        for fact in read_facts(facts, "accounts")
+        for fact in read_lines(facts / "expected-accounts.jsonl")
         # The list also names addresses that were queried and never had a transaction.
         if fact["status"] != "nonexist" or fact["tx_count"]
     }

@@ -1,7 +1,6 @@
 """The search finds every kind of thing in every form."""
 
 import base64
-import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 from litestar.testing import TestClient
 
+from tests.conftest import read_lines
 from tonlake.api.text.encoding import parse_address, render_friendly
 
 
@@ -27,9 +27,8 @@ def find(client: TestClient[Any]) -> Callable[[str], str | None]:
 
 
 def _first(demo_facts: Path, name: str) -> dict[str, Any]:
-    lines = (demo_facts / f"expected-{name}.jsonl").read_text().splitlines()
-    found: dict[str, Any] = json.loads(lines[len(lines) // 2])
-    return found
+    lines = read_lines(demo_facts / f"expected-{name}.jsonl")
+    return lines[len(lines) // 2]  # type: ignore[no-any-return]
 
 
 def _forms(digest: str) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 from litestar.testing import TestClient
 
 from tests.api.v2.conftest import Asker
+from tests.conftest import read_lines
 from tests.ingest.whole import ingest_node
 from tests.patience import PATIENT
 from tonlake.api.app import create_app
@@ -46,7 +47,7 @@ def test_the_first_block_of_a_second(
     ask: Asker, asker: type[Asker], newest_node: Path, shared: Path, tmp_path: Path
 ) -> None:
     path = shared / "node-2026" / "expected-blocks.jsonl.gz"
-    rows = map(json.loads, gzip.decompress(path.read_bytes()).splitlines())
+    rows = read_lines(path)
     times = {row["seqno"]: row["gen_utime"] for row in rows if row["workchain"] == -1}
     second = next(seqno for seqno in range(100, 200) if times[seqno] == times[seqno - 1])
     for seqno in range(second - 3, second + 9):

@@ -4,11 +4,9 @@ import base64
 import json
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 import pytest
 
 from tests.ingest.derive.action.protocol import test_telegram as telegram_requests
@@ -212,13 +210,6 @@ def _is_excused(path: str, recorded: Any, ours: Any, *, emulated: bool) -> bool:
     empty_phase = path == "description.credit_ph" and (recorded, ours) == ({}, ABSENT)
     empty_currencies = emulated and name == "value_extra_currencies" and recorded == {}
     return added_since or empty_phase or (empty_currencies and ours is None)
-
-
-@pytest.fixture(scope="module")
-def pairs(shared: Path) -> list[dict[str, Any]]:
-    file = shared / "data" / "tx_pairs" / "v3_tx_pairs.jsonl.zst"
-    with pa.input_stream(str(file), compression="zstd") as stream:
-        return [json.loads(line) for line in stream.read().splitlines()]
 
 
 def test_recorded_answers_are_equal_field_by_field(pairs: list[dict[str, Any]]) -> None:

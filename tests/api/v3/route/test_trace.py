@@ -219,12 +219,9 @@ def _decode_recorded(trace: Trace, bocs: dict[str, bytes]) -> dict[str, pa.Table
 
 @pytest.fixture(scope="module")
 def ask_recorded(
-    shared: Path, recorded: list[Trace], tmp_path_factory: pytest.TempPathFactory
+    pairs: list[Trace], recorded: list[Trace], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Asker]:
     """Ask over a lake of the recorded answers' transactions."""
-    file = shared / "data" / "tx_pairs" / "v3_tx_pairs.jsonl.zst"
-    with pa.input_stream(str(file), compression="zstd") as stream:
-        pairs = [json.loads(line) for line in stream.read().splitlines()]
     bocs = {pair["tx_hash"]: base64.b64decode(pair["boc"]) for pair in pairs}
     lake_dir = tmp_path_factory.mktemp("answers")
     parts = [_decode_recorded(trace, bocs) for trace in recorded]

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
+from tests.conftest import read_lines
 from tests.ingest.hashmaps import build_hashmap, store_hashmap
 from tests.ingest.networks import Cells, Network, Row, bundle_of, find_cells
 from tests.ingest.updates import end_proof, end_pruned, end_update, iter_cells, make_update, prune
@@ -281,9 +282,8 @@ def test_any_cell_is_read_or_refused(content: bytes, kids: int) -> None:
 
 def test_recorded_accounts_decode_to_their_recorded_fields(shared: Path) -> None:
     path = shared / "data" / "accounts" / "mainnet_0_71398501_prestates.jsonl.zst"
-    with pa.input_stream(str(path), compression="zstd") as stream:
-        lines = stream.read().splitlines()
-    for line in map(json.loads, lines):
+    lines = read_lines(path)
+    for line in lines:
         tree = parse_boc(base64.b64decode(line["shard_account_boc"]))
         entry = tree.slice(tree.roots[0])
         cell, last_hash, last_lt = entry.load_ref(), entry.load_bytes(32), entry.load_uint(64)

@@ -1,13 +1,10 @@
 """Transactions: every kind and phase, recorded pairs, and invalid ones."""
 
 import base64
-import json
 from contextlib import suppress
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -159,12 +156,6 @@ def test_numbers_too_large_for_the_lake_name_the_transaction(data: st.DataObject
         rows.to_arrow()
 
 
-def _pairs(shared: Path) -> list[dict[str, Any]]:
-    file = shared / "data/tx_pairs/v3_tx_pairs.jsonl.zst"
-    with pa.input_stream(str(file), compression="zstd") as lines:
-        return [json.loads(line) for line in lines.read().splitlines()]
-
-
 def _decode64(text: str | None) -> bytes | None:
     return None if text is None else base64.b64decode(text)
 
@@ -222,8 +213,7 @@ _RENAMED = {
 }
 
 
-def test_recorded_pairs_give_the_recorded_fields(shared: Path) -> None:
-    pairs = _pairs(shared)
+def test_recorded_pairs_give_the_recorded_fields(pairs: list[dict[str, Any]]) -> None:
     assert len(pairs) == 65
     for pair in pairs:
         row, messages = decode_transaction(base64.b64decode(pair["boc"]))
@@ -261,9 +251,8 @@ def test_recorded_pairs_give_the_recorded_fields(shared: Path) -> None:
 
 @pytest.mark.parametrize(("now", "flags"), [(1_762_991_999, None), (1_762_992_000, 0)])
 def test_version_12_is_assumed_since_mainnet_has_it(
-    shared: Path, now: int, flags: int | None
+    pairs: list[dict[str, Any]], now: int, flags: int | None
 ) -> None:
-    pairs = _pairs(shared)
     boc = next(pair["boc"] for pair in pairs if pair["v3"]["in_msg"]["value"] is not None)
     tree = parse_boc(base64.b64decode(boc))
     value, bits = tree.bits(tree.roots[0])

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
+from tests.conftest import read_lines
 from tests.ingest.derive.body.encode import show_bag
 from tonlake.ingest.derive.body.codec import Value
 
@@ -27,8 +26,8 @@ class Recorded(NamedTuple):
 def read_messages(shared: Path) -> list[Recorded]:
     """Return the distinct messages of all v3 responses and transaction pairs."""
     found: dict[str, Recorded] = {}
-    for file, text in _documents(shared):
-        for message in walk(json.loads(text)):
+    for file, document in _documents(shared):
+        for message in walk(document):
             content = message.get("message_content")
             if not content:
                 continue
@@ -46,18 +45,12 @@ def read_messages(shared: Path) -> list[Recorded]:
     return list(found.values())
 
 
-def _documents(shared: Path) -> Iterator[tuple[str, bytes]]:
+def _documents(shared: Path) -> Iterator[tuple[str, Any]]:
     data = shared / "data"
     for path in sorted((data / "responses" / "v3").rglob("*.json")):
-        yield path.name, path.read_bytes()
-    for line in _read_lines(data / "tx_pairs" / "v3_tx_pairs.jsonl.zst"):
+        yield path.name, json.loads(path.read_bytes())
+    for line in read_lines(data / "tx_pairs" / "v3_tx_pairs.jsonl.zst"):
         yield "tx_pairs", line
-
-
-def _read_lines(path: Path) -> list[bytes]:
-    with pa.input_stream(str(path), compression="zstd") as stream:
-        lines: list[bytes] = stream.read().splitlines()
-        return lines
 
 
 TRACES = [
@@ -72,8 +65,8 @@ TRACES = [
 def read_traces(shared: Path, name: str, *, is_internal: bool = False) -> Iterator[tuple[str, Any]]:
     """Yield name and object of the distinct bodies of recorded traces whose opcode has a name."""
     bodies = set()
-    for line in _read_lines(shared / "data" / f"{name}.jsonl.zst"):
-        for transaction in json.loads(line)["transactions"]:
+    for line in read_lines(shared / "data" / f"{name}.jsonl.zst"):
+        for transaction in line["transactions"]:
             for message in [transaction["in_msg"], *transaction["out_msgs"]]:
                 if message and message["body_boc"] and (message["source"] or not is_internal):
                     bodies.add(message["body_boc"])

@@ -8,9 +8,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
+from tests.conftest import read_lines
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.settings import LakeSettings
@@ -73,8 +73,7 @@ def test_rows_equal_the_lite_servers(
     name: str, count: int, ask: Callable[..., list[Any]], shared: Path
 ) -> None:
     (path,) = (shared / "node-2026").glob(f"expected-{name}.jsonl*")
-    with pa.input_stream(str(path)) as stream:
-        facts = [[*json.loads(line).values()] for line in stream.read().splitlines()]
+    facts = [[*line.values()] for line in read_lines(path)]
     rows = [
         [*row[:2], "nonexist"] if row[-3] == "account_nonexist" else [*row]
         for row in ask(ROWS[name])

@@ -1,7 +1,6 @@
 """Mainnet accounts: recorded states and deployments are detected by their recorded names."""
 
 import base64
-import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 
+from tests.conftest import read_lines
 from tests.patience import compose
 from tonlake.ingest.assemble.statecell import CellFinder
 from tonlake.ingest.decode.block.state import StateAt, StateCells, Touched, make_row, read_account
@@ -29,11 +29,6 @@ SHARD = -(2**63)
 NOW = 1_780_000_000
 GLOBAL_VERSION = 13
 Row = dict[str, Any]
-
-
-def read_lines(path: Path) -> list[Row]:
-    with pa.input_stream(str(path), compression="zstd") as stream:
-        return [json.loads(line) for line in stream.read().decode().splitlines()]
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,11 @@
 """Contracts of networks, and calls of all get-methods that are known by name."""
 
 import base64
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import pyarrow as pa
-
+from tests.conftest import read_lines
 from tests.ingest.derive.tvm.replay import Replay
 from tonlake.ingest.decode.block.state import read_account
 from tonlake.ingest.decode.cell.boc import parse_boc
@@ -39,8 +37,8 @@ def read_lake(lake_dir: Path) -> Iterator[Contract]:
 def read_recorded(shared: Path) -> Iterator[Contract]:
     """Yield the recorded accounts of the main network."""
     path = shared / "data" / "accounts" / "mainnet_0_71398501_prestates.jsonl.zst"
-    for line in pa.input_stream(str(path)).read().splitlines():
-        boc = base64.b64decode(json.loads(line)["shard_account_boc"])
+    for line in read_lines(path):
+        boc = base64.b64decode(line["shard_account_boc"])
         tree = parse_boc(split_shard_account(boc)[0])
         state = read_account(tree, tree.roots[0])
         if state.code is not None and state.data is not None:

@@ -1,16 +1,15 @@
 """A user-supplied emulator: the same interface, the same get-methods and transactions."""
 
 import base64
-import json
 import os
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
-import pyarrow as pa
 import pytest
 
+from tests.conftest import read_lines
 from tests.ingest.derive.tvm.programs import make_data
 from tests.ingest.derive.tvm.replay import Replay, replay_all
 from tests.patience import compose
@@ -104,8 +103,7 @@ GAS_CONSUMED = serialize_single(b"\x00\x04\xf8\x07")
 def test_drawn_programs_end_as_in_the_node(
     pool: TvmPool, config: NetworkConfig, shared: Path
 ) -> None:
-    stream = pa.input_stream(str(shared / "data" / "tvm" / "programs.jsonl.zst"))
-    drawn = [json.loads(line) for line in stream.read().splitlines()]
+    drawn = read_lines(shared / "data" / "tvm" / "programs.jsonl.zst")
     mine = [row for row in drawn if row["v"] == 11][::5]
     different = []
     for row in mine:

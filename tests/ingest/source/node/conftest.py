@@ -1,20 +1,19 @@
 """Blocks of databases, and a check that a folder is unchanged."""
 
 import hashlib
-import json
 import shutil
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import read_lines
 from tonlake.ingest.blocks import BlockId, BlockSource
 
 
 def read_expected(facts: Path) -> dict[BlockId, int]:
     """Return the masterchain seqno that committed each block, according to the lite server."""
     found = {}
-    for line in (facts / "expected-blocks.jsonl").read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    for row in read_lines(facts / "expected-blocks.jsonl"):
         hashes = bytes.fromhex(row["root_hash"]), bytes.fromhex(row["file_hash"])
         found[BlockId(row["workchain"], row["shard"], row["seqno"], *hashes)] = row["mc_seqno"]
     return found

@@ -1,7 +1,6 @@
 """The machine ends as other engines do: the node's recorded emulator, and tonpy."""
 
 import base64
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -10,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 import pytest
 
+from tests.conftest import read_lines
 from tests.ingest.derive.tvm.contracts import list_calls, read_lake, read_recorded
 from tests.ingest.derive.tvm.machine.differences import TONPY, list_unexplained
 from tests.ingest.derive.tvm.machine.drawing import draw_program, list_drawn
@@ -68,13 +67,11 @@ def make_context(config: bytes, version: int, previous: PreviousBlocks | None) -
 
 def test_recorded_programs(shared: Path, config: bytes) -> None:
     """Exit code, gas and the whole stack, continuations included, at versions 11, 13 and 15."""
-    stream = pa.input_stream(str(shared / "data" / "tvm" / "programs.jsonl.zst"))
     contexts = {version: make_context(config, version, None) for version in (11, 13, 15)}
     data = open_bag(make_data())
     different: Counter[str] = Counter()
     count = 0
-    for line in stream.read().splitlines():
-        row = json.loads(line)
+    for row in read_lines(shared / "data" / "tvm" / "programs.jsonl.zst"):
         code = open_bag(base64.b64decode(row["code"]))
         ended = execute(code, data, [0], contexts[row["v"]], GAS)
         wanted = parse_boc(base64.b64decode(row["stack"]))
