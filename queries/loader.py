@@ -6,8 +6,6 @@ y=columns [by=column]``; and ``-- returns: columns``. The statement follows. The
 file whose header and statement disagree, so the header can be trusted.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches

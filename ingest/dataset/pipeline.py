@@ -5,8 +5,6 @@ masterchain blocks, go through DuckDB, which keeps them on disk. A masterchain b
 incomplete or wrong is a hole, and the reason names the row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, date, datetime, timedelta

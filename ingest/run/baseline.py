@@ -4,8 +4,6 @@ An account that no block of the lake had touched before some block was the same 
 then. So the state after any block of the lake will do, as long as the node has it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from functools import cache, partial

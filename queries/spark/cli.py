@@ -1,7 +1,5 @@
 """The command ``tonlake spark sql``: runs a named query on Apache Spark."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 import click

@@ -5,8 +5,6 @@ uppercase hexadecimal text, constructors as objects with ``@type``.
 TL-B: block.tlb, MsgAddressExt and MsgAddressInt.
 """
 
-from __future__ import annotations
-
 from binascii import b2a_base64
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy

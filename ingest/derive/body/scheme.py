@@ -3,8 +3,6 @@
 Codecs of types that depend on numbers are made when a value is read: then the numbers are known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache, partial
 from importlib.resources import files

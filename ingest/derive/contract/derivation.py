@@ -5,8 +5,6 @@ what later ranges could know, so the run that ingested it derives them again at 
 was killed, ``tonlake rebuild contracts`` does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import lru_cache, partial

@@ -4,8 +4,6 @@ Their arguments and results are cells and slices of trees, not bags. Programs ar
 commits.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any

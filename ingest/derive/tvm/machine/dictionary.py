@@ -5,8 +5,6 @@ the bottom up; both cost gas in the order of ``crypto/vm/dict.cpp``. In prefix d
 follows the label: leaf$0 and a value, or fork$1 and two children. There a key has its ``size``.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from tonlake.ingest.decode.cell.dictionary import read_label, write_label
