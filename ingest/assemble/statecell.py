@@ -10,8 +10,6 @@ libraries, but often not what it removes: a publisher whose own dictionary (TL-B
 public:Bool root:^Cell) no longer contains a library has withdrawn it.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -164,7 +162,7 @@ class LakeCache(Generic[Key, Value]):
         """Query the lake for keys that are not cached."""
         return self._ask(self._open(state), keys)
 
-    def _open(self, state: LogState) -> DuckDBPyConnection:
+    def _open(self, state: LogState) -> "DuckDBPyConnection":
         """Return a connection to the lake as of its opening; later rows are in ``_recent``."""
         if self._connection is None:
             self._settle()
@@ -251,7 +249,7 @@ class CellFinder:
 _CELLS = "select hash, cell, refs from state_cell_copies where hash in (select unnest($hashes))"
 
 
-def _find_in_lake(connection: duckdb.DuckDBPyConnection, keys: set[bytes]) -> Cells:
+def _find_in_lake(connection: "duckdb.DuckDBPyConnection", keys: set[bytes]) -> Cells:
     rows = connection.execute(_CELLS, {"hashes": sorted(keys)})
     return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
 

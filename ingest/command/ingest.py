@@ -4,8 +4,6 @@ The first decodes blocks, or rows of the public data set, to a lake; the second 
 of the beginning of a lake.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import sys
@@ -56,7 +54,7 @@ if TYPE_CHECKING:
     from tonlake.ingest.dataset.pipeline import DayReport
 
 
-def _print_day(report: DayReport, *, as_json: bool) -> bool:
+def _print_day(report: "DayReport", *, as_json: bool) -> bool:
     """Print the report of a day; return whether the day is complete."""
     if as_json:
         click.echo(msgspec.json.encode(report).decode())

@@ -13,8 +13,6 @@ unlinked as soon as it is mapped, that of a shared value after its last use; the
 killed processes are removed together with the temporary files of the lake.
 """
 
-from __future__ import annotations
-
 import mmap
 import multiprocessing
 import os
@@ -434,7 +432,7 @@ def count_workers(span: Span) -> int:
 
 @contextmanager
 def start_workers(
-    origin: Origin, lake_dir: Path, settings: IngestSections, count: int
+    origin: "Origin", lake_dir: Path, settings: IngestSections, count: int
 ) -> Iterator[Workers | None]:
     """Start workers, and stop them after the block; None if one process suffices."""
     if count <= 1 or origin.liteserver is not None:

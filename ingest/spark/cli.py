@@ -4,8 +4,6 @@ The driver does the commits and everything that needs order. A decoded piece has
 tables, but Spark transports a single schema, so each piece is sent as one value.
 """
 
-from __future__ import annotations
-
 import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -93,9 +91,9 @@ class SparkPipeline(Pipeline):
 
     def __init__(
         self,
-        session: SparkSession,
+        session: "SparkSession",
         origin: Origin,
-        source: BlockSource,
+        source: "BlockSource",
         lake_dir: Path,
         settings: IngestSections,
     ) -> None:

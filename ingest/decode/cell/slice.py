@@ -1,7 +1,5 @@
 """Reads a cell bit by bit and reference by reference; every read is checked."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Self
 
 from tonlake.ingest.errors import CellUnderflow
@@ -20,7 +18,7 @@ class CellSlice:
 
     __slots__ = ("bits_left", "cell", "ref", "tree", "value")
 
-    def __init__(self, tree: CellTree, cell: int) -> None:
+    def __init__(self, tree: "CellTree", cell: int) -> None:
         """Start at the first bit and reference of ``cell``; raise BocError if it is exotic."""
         head = tree.cells[cell]
         value, bits = int.from_bytes(head[2:], "big"), len(head) - 2 << 3
@@ -35,7 +33,7 @@ class CellSlice:
         self.ref = 0
 
     @classmethod
-    def at(cls, tree: CellTree, cell: int, value: int, left: int, ref: int = 0) -> Self:
+    def at(cls, tree: "CellTree", cell: int, value: int, left: int, ref: int = 0) -> Self:
         """Return a cursor ``left`` bits before the end of a cell with the bits ``value``."""
         start = cls.__new__(cls)
         start.tree = tree

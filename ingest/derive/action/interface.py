@@ -4,8 +4,6 @@ Facts of an account are keyed by the name of the interface and hold the results 
 as of the time of the trace. They are read from rows of the contract tables and of account states.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable, Mapping
@@ -78,7 +76,7 @@ class Interfaces:
         facts = known.get(name)
         return facts if isinstance(facts, dict) else None
 
-    def join(self, facts: Mapping[str, Facts]) -> Interfaces:
+    def join(self, facts: Mapping[str, Facts]) -> "Interfaces":
         """Return these facts, and those of accounts that were missed."""
         return Interfaces({**facts, **self._facts})
 

@@ -10,8 +10,6 @@ read, and only its own rows are kept. The commit is in memory and is not copied:
 classifies some of the traces selects their rows from it.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from bisect import bisect_left, bisect_right
@@ -110,7 +108,7 @@ class Rows(NamedTuple):
         """Return the rows of a table; empty if the table is missing."""
         return self.tables.get(name, TABLES[name].empty).select(SOURCES[name])
 
-    def narrow(self, traces: pa.Table) -> Rows:
+    def narrow(self, traces: pa.Table) -> "Rows":
         """Return only the rows of the transactions of ``traces``, and of their accounts then."""
         ids = traces["trace_id"].combine_chunks()
         mine = filter_rows(self.take(TRANSACTION_TRACES.name), "trace_id", ids)
@@ -354,7 +352,7 @@ class _Gathering(NamedTuple):
     traces: pa.Table
     load: Load
 
-    def narrow(self, members: pa.Table) -> _Gathering:
+    def narrow(self, members: pa.Table) -> "_Gathering":
         """Restrict the files to those with rows of the masterchain blocks of some transactions."""
         if not self.files:
             return self

@@ -4,8 +4,6 @@ A call for each value would take most of the time of decoding. A codec adds stat
 and returns the JSON of its value as a part of an f-string, in which locals are named.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -203,7 +201,7 @@ class Function:
         self.add("left, ref = source.bits_left, source.ref")
         return f"{{{name}}}"
 
-    def inline(self, codec: Codec, write: Callable[[Function], str]) -> str:
+    def inline(self, codec: "Codec", write: "Callable[[Function], str]") -> str:
         """Write the value of a type in place; call it if it is nested inside itself, or deeply."""
         if codec in self._inlined or len(self._inlined) >= _MAX_INLINED:
             return self.call(codec.load)

@@ -6,8 +6,6 @@ follow at bit 350 of the root; a field may also be in one of the root's referenc
 class library of LayerZero's contracts for TON, as observed in their messages.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from tonlake.ingest.derive.action.body import Body
@@ -55,7 +53,7 @@ class PacketRecord:
             raise BodyError(f"field {number} of record {self.name!r} is not a cell")
         return _child(self._place(field), field.reference)
 
-    def record(self, number: int) -> PacketRecord:
+    def record(self, number: int) -> "PacketRecord":
         """Return the record that a field refers to; raises like ``uint``."""
         return PacketRecord(self.cell(number))
 
