@@ -7,16 +7,17 @@ undone together with these. No lock is held during requests.
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.errors import ContentInvalid, FetchError, FetchFailed, FetchRefused
-from tonlake.ingest.metadata.download import MAX_URI_CHARS, Document, Downloader
+from tonlake.ingest.metadata.download import MAX_URI_CHARS, Downloader
 from tonlake.ingest.settings import IngestSections
 from tonlake.lake.commit.rewrite import commit_maintenance
 from tonlake.lake.duck.connection import connect
@@ -51,13 +52,6 @@ _OUTCOMES: dict[type[FetchError], str] = {
     ContentInvalid: "invalid",
     FetchFailed: "failed",
 }
-
-
-class DocumentFetcher(Protocol):
-    """An object that fetches documents, such as a ``Downloader``."""
-
-    def fetch(self, uri: str) -> Document:
-        """Return the document at a URL, or raise FetchError."""
 
 
 class Due(NamedTuple):
@@ -99,7 +93,7 @@ def fetch_metadata(
     *,
     everything: bool = False,
     most: int | None = None,
-    downloader: DocumentFetcher | None = None,
+    downloader: Downloader | None = None,
     read_clock: Callable[[], float] = time.time,
 ) -> FetchReport:
     """Fetch at most ``most`` URLs of token content that are due, and commit the responses.
@@ -144,7 +138,7 @@ def list_due(
         return [Due(*row) for row in connection.execute(text, parameters).fetchall()]
 
 
-def _try(fetcher: DocumentFetcher, due: Due, now_s: int) -> Row:
+def _try(fetcher: Downloader, due: Due, now_s: int) -> Row:
     """Fetch one URL; return its row, with the key ``outcome`` added."""
     row: Row = {
         "uri": due.uri,
@@ -217,33 +211,16 @@ POLL_S = 60
 """Seconds between searches for token content to fetch."""
 
 
-def keep_fetching(
-    lake_dir: Path,
-    settings: IngestSections,
-    *,
-    on_report: Callable[[FetchReport], None],
-    wait: Callable[[float], object] = time.sleep,
-    is_over: Callable[[], bool] = lambda: False,
-    downloader: DocumentFetcher | None = None,
-) -> None:
+def keep_fetching(lake_dir: str, settings: IngestSections) -> None:
     """Fetch what is due, pause, and repeat; the lake need not exist yet."""
-    fetcher = downloader or Downloader(settings.metadata)
-    while not is_over():
-        try:
-            report = fetch_metadata(lake_dir, settings, downloader=fetcher)
-        except LakeNotFound:
-            report = None
-        if report is not None and report.asked:
-            on_report(report)
-        wait(POLL_S)
-
-
-def _fetch(lake_dir: str, settings: IngestSections) -> None:
-    def show(report: FetchReport) -> None:
-        write_line("fetch", describe_report(report))
-
-    keep_fetching(Path(lake_dir), settings, on_report=show)
+    downloader = Downloader(settings.metadata)
+    while True:
+        with suppress(LakeNotFound):
+            report = fetch_metadata(Path(lake_dir), settings, downloader=downloader)
+            if report.asked:
+                write_line("fetch", describe_report(report))
+        time.sleep(POLL_S)
 
 
 if __name__ == "__main__":
-    serve_child("fetch", IngestSections, _fetch)
+    serve_child("fetch", IngestSections, keep_fetching)

@@ -3,7 +3,9 @@
 import json
 import os
 import ssl
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -237,21 +239,29 @@ def test_on_the_command_line(
     assert (done.exit_code, done.output.count("[metadata] networks")) == (1, 1)
 
 
-def test_again_and_again(lake: Path, tmp_path: Path, trust: ssl.SSLContext) -> None:
-    reports: list[FetchReport] = []
+class Over(Exception):
+    pass
+
+
+def test_again_and_again(
+    lake: Path, tmp_path: Path, trust: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[str] = []
     waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) % 2 == 0:
+            raise Over
+
+    monkeypatch.setattr(fetching, "time", SimpleNamespace(sleep=wait))
+    monkeypatch.setattr(fetching, "write_line", lambda *line: lines.append(" ".join(line)))
+    monkeypatch.setattr(fetching, "Downloader", partial(Downloader, trust=trust))
     for folder in (tmp_path / "not there yet", lake):
-        keep_fetching(
-            folder,
-            SETTINGS,
-            on_report=reports.append,
-            wait=waits.append,
-            is_over=lambda: len(waits) % 3 == 2,
-            downloader=Downloader(SETTINGS.metadata, trust=trust),
-        )
-        waits.append(0)
-    assert [report.asked for report in reports] == [7]
-    assert waits == [60, 60, 0, 60, 60, 0]
+        with pytest.raises(Over):
+            keep_fetching(str(folder), SETTINGS)
+    assert lines == ["fetch 7 asked: 4 fetched, 1 invalid, 1 failed, 1 refused"]
+    assert waits == [60, 60, 60, 60]
 
 
 def test_beside_a_server(lake: Path, host: Host, authority: trustme.CA, tmp_path: Path) -> None:
