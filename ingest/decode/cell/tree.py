@@ -320,11 +320,6 @@ class CellTree:
         self.hash(cell)
         return (self._digests or self._make_digests()).at(cell, level)[1]
 
-    def all_hashes(self, cell: int) -> bytes:
-        """Return hashes, then depths, of all levels, in the form stored in bags of cells."""
-        self.hash(cell)
-        return (self._digests or self._make_digests()).all_hashes(cell)
-
     def take_parsed(self, *, check_crc: bool) -> bool:
         """Parse ``data`` with the C extension; return False if it declines."""
         found = None if NATIVE is None else NATIVE.parse(self.data, check_crc)

@@ -43,6 +43,12 @@ def trees(draw: st.DrawFn, *, exotic: bool = True, size: int = 14) -> tuple[Cell
     return tree, tree.count - 1
 
 
+def _all_hashes(tree: CellTree, cell: int) -> bytes:
+    levels = [level for level in range(4) if (tree.level_mask(cell) << 1 | 1) >> level & 1]
+    depths = [tree.depth(cell, level).to_bytes(2, "big") for level in levels]
+    return b"".join([*(tree.hash(cell, level) for level in levels), *depths])
+
+
 def write_form(  # noqa: PLR0913 - every part of the form is a choice of the test
     tree: CellTree,
     order: Sequence[int],
@@ -62,7 +68,7 @@ def write_form(  # noqa: PLR0913 - every part of the form is a choice of the tes
     ends = []
     for cell in order:
         head = tree.cells[cell]
-        stored = tree.all_hashes(cell) if hashes else b""
+        stored = _all_hashes(tree, cell) if hashes else b""
         body += bytes((head[0] | (16 if hashes else 0), head[1])) + stored + head[2:]
         body += b"".join(place[kid].to_bytes(width, "big") for kid in tree.links[cell])
         ends.append(len(body))
