@@ -70,7 +70,10 @@ class TlReader:
         self.what = what
         self.position = 0
         if constructor is not None:
-            self.read_constructor(constructor)
+            found = int.from_bytes(self.read_bytes(4), "little")
+            if found != constructor:
+                self.position = 0
+                raise self.fail(f"constructor {constructor:08x} expected, found {found:08x}")
 
     def fail(self, reason: str) -> SourceError:
         """Return an error with ``reason`` and the position in these bytes."""
@@ -84,13 +87,6 @@ class TlReader:
         found = self.data[self.position : end]
         self.position = end
         return found
-
-    def read_constructor(self, constructor: int) -> None:
-        """Skip the constructor of a boxed object, which must be ``constructor``."""
-        found = int.from_bytes(self.read_bytes(4), "little")
-        if found != constructor:
-            self.position -= 4
-            raise self.fail(f"constructor {constructor:08x} expected, found {found:08x}")
 
     def read_int(self) -> int:
         """Return a signed 32-bit integer."""

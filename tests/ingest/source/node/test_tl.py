@@ -47,4 +47,4 @@ def test_another_constructor_is_refused() -> None:
     with pytest.raises(
         SourceError, match="constructor e6101440 expected, found 00000001 at byte 0"
     ):
-        tl.TlReader(b"\x01\x00\x00\x00", "x").read_constructor(tl.CELLDB_VALUE)
+        tl.TlReader(b"\x01\x00\x00\x00", "x", tl.CELLDB_VALUE)
