@@ -22,6 +22,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 
@@ -232,9 +233,9 @@ class Follower:
         self._maintenance.close()
         self._status.write(problem, has_looked=problem is None, stopped=problem is None)
 
-    def run(self, is_over: Callable[[], bool]) -> None:
-        """Run steps until ``is_over()``."""
-        while not is_over():
+    def run(self) -> NoReturn:
+        """Run steps until one raises."""
+        while True:
             self._wakeup.wait(self.step())
 
     def step(self) -> float:
@@ -443,7 +444,7 @@ def keep_following(
     )
     problem: str | None = None
     try:
-        follower.run(lambda: False)
+        follower.run()
     except (IngestError, LakeError) as error:
         problem = str(error)
         raise
