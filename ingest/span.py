@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from tonlake.ingest.blocks import BlockSource
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.spread import HERE, Spread
 from tonlake.lake.log.place import Place
@@ -65,12 +64,6 @@ def _explain_empty(found: re.Match[str], *, oldest: int, newest: int) -> str:
     if first.startswith("-"):
         return f"ends before it begins: {first} is block {max(oldest, newest + 1 + int(first))}"
     return f"ends before it begins: write {last}:{first}"
-
-
-def choose_span(source: BlockSource, text: str) -> Span:
-    """Return the span of ``source`` that ``text`` names; ``:`` means all of it."""
-    oldest, newest = source.first_mc_seqno(), source.last_mc_seqno()
-    return Span(oldest, newest) if text == ":" else parse_span(text, oldest=oldest, newest=newest)
 
 
 def missing_spans(requested: Span, covered: Iterable[Span]) -> Iterator[Span]:

@@ -42,7 +42,7 @@ from tonlake.ingest.source.node.celldb import open_celldb
 from tonlake.ingest.source.node.source import open_node
 from tonlake.ingest.source.node.statefile import CellDbStates, StateFiles, StateStore
 from tonlake.ingest.source.origin import Origin
-from tonlake.ingest.span import Span, SpanError, choose_span
+from tonlake.ingest.span import Span, SpanError, parse_span
 from tonlake.lake.command.argument import Folder, FolderOrURL, make_lake_option
 from tonlake.lake.command.cli import count_noun, failing_cleanly, progress_bar, read_settings
 from tonlake.lake.commit.delta import publish
@@ -189,9 +189,12 @@ def _join_range(span: str | None, first: int | None, last: int | None, *, follow
 
 
 def read_range(source: BlockSource, text: str) -> Span:
-    """Return the masterchain blocks of a range of the command line, or raise UsageError."""
+    """Return the blocks of a source that ``text`` names, ``:`` all of it; or raise UsageError."""
+    oldest, newest = source.first_mc_seqno(), source.last_mc_seqno()
+    if text == ":":
+        return Span(oldest, newest)
     try:
-        return choose_span(source, text)
+        return parse_span(text, oldest=oldest, newest=newest)
     except SpanError as error:
         raise click.UsageError(str(error)) from error
 

@@ -13,11 +13,11 @@ import pytest
 from tests.damage import flip_bit
 from tests.patience import compose
 from tonlake.ingest.blocks import BlockSource
+from tonlake.ingest.command.ingest import read_range
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.package import ENTRY_HEADER, FILE_HEADER_BYTES
 from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.span import choose_span
 from tonlake.lake.log.state import read_state
 
 TEMPORARY_SHARE = 3
@@ -65,7 +65,7 @@ def ingest_all(db_dir: Path, lake: Path, span: str) -> Files | None:
 
 def bring(source: BlockSource, lake: Path, span: str) -> bool:
     """Ingest; return whether a hole or a stop was reported."""
-    report = ingest(source, lake, choose_span(source, span), SETTINGS)
+    report = ingest(source, lake, read_range(source, span), SETTINGS)
     return bool(report.holes) or report.stopped_at is not None
 
 
