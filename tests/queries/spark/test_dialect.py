@@ -16,7 +16,7 @@ VIEWS = {name: read_sql(name) for name in DERIVED_VIEWS}
 
 @pytest.mark.parametrize("name", [*TEXTS, *VIEWS])
 def test_no_macro_is_left(name: str) -> None:
-    from tonlake.queries.spark.dialect import expand_macros  # noqa: PLC0415 - needs an extra
+    from tonlake.queries.spark.reader import expand_macros  # noqa: PLC0415 - needs an extra
 
     tree = sqlglot.parse((TEXTS | VIEWS)[name], read="duckdb")[0]
     expanded = expand_macros(tree).sql("duckdb").lower()
@@ -24,7 +24,7 @@ def test_no_macro_is_left(name: str) -> None:
 
 
 def test_arguments_take_the_place_of_parameters() -> None:
-    from tonlake.queries.spark.dialect import expand_macros  # noqa: PLC0415 - needs an extra
+    from tonlake.queries.spark.reader import expand_macros  # noqa: PLC0415 - needs an extra
 
     tree = sqlglot.parse_one("select a from t where in_list(a, $x)", read="duckdb")
     expected = "SELECT a FROM t WHERE (a IN (SELECT UNNEST($x)))"
