@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 import pyarrow.compute as pc
 
+from tonlake.ingest.assemble.batch import Hole
 from tonlake.ingest.blocks import BlockSource, KeyMark, McBundle
 from tonlake.ingest.decode.block.block import VERSION_PARAM, find_zero_version, read_version
 from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.decode.piece import Hole
 from tonlake.ingest.errors import BlockNotYet, BlockUnavailable
 from tonlake.ingest.settings import IngestSettings
 from tonlake.ingest.span import Span

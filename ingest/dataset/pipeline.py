@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tonlake.ingest.assemble.batch import DAY_S
+from tonlake.ingest.assemble.batch import DAY_S, Hole, Piece, take_blocks
 from tonlake.ingest.blocks import McBundle, McHead, ZeroState
 from tonlake.ingest.dataset.files import FORM, DataSet
 from tonlake.ingest.decode.block.block import read_params
@@ -29,7 +29,6 @@ from tonlake.ingest.decode.block.message import normalize
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.packed import pack_cell
 from tonlake.ingest.decode.native import hash_root
-from tonlake.ingest.decode.piece import Hole, Piece, take_blocks
 from tonlake.ingest.decode.rows import Row, make_table
 from tonlake.ingest.errors import BlockNeverHad, BocError, SourceError
 from tonlake.ingest.run.pipeline import IngestReport, Pipeline, Progress

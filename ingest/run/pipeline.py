@@ -14,7 +14,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tonlake.ingest.assemble.batch import Batch, split_by_day
+from tonlake.ingest.assemble.batch import Batch, Hole, Piece, join_tables, split_by_day
 from tonlake.ingest.assemble.chain import (
     Borders,
     LakeChain,
@@ -32,7 +32,6 @@ from tonlake.ingest.assemble.statecell import (
 )
 from tonlake.ingest.blocks import BlockSource, McBundle, McHead
 from tonlake.ingest.decode.block.block import decode_bundles
-from tonlake.ingest.decode.piece import Hole, Piece, join_tables
 from tonlake.ingest.decode.rows import keep_first_cells
 from tonlake.ingest.decode.wholestate import decode_zero_states
 from tonlake.ingest.derive.action.derivation import ActionFiles

@@ -36,10 +36,9 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 import msgspec
 import pyarrow as pa
 
-from tonlake.ingest.assemble.batch import measure_rows
+from tonlake.ingest.assemble.batch import Hole, Piece, decode_chunk, measure_rows
 from tonlake.ingest.assemble.chunk import NOT_YET, VersionRegistry, explain_hole, read_chunks
 from tonlake.ingest.blocks import BlockSource
-from tonlake.ingest.decode.piece import Hole, Piece, decode_chunk
 from tonlake.ingest.decode.rows import give_arrow_its_heap
 from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.settings import IngestSections, IngestSettings

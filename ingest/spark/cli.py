@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import click
 import pyarrow as pa
 
+from tonlake.ingest.assemble.batch import Hole, Piece
 from tonlake.ingest.assemble.chunk import VersionRegistry
 from tonlake.ingest.command.ingest import EXIT_PARTIAL, print_report, read_range
 from tonlake.ingest.command.node import choose_folder, keep_apart, node_option
-from tonlake.ingest.decode.piece import Hole, Piece
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.run.pipeline import IngestReport, Pipeline
 from tonlake.ingest.run.workers import cut_span, read_pieces

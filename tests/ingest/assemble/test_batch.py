@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tonlake.ingest.assemble import batch as batches
-from tonlake.ingest.assemble.batch import Batch, measure_rows, piece_day, split_by_day
-from tonlake.ingest.decode.piece import Piece
+from tonlake.ingest.assemble.batch import Batch, Piece, measure_rows, piece_day, split_by_day
 from tonlake.ingest.decode.rows import make_table
 from tonlake.ingest.settings import IngestSettings
 from tonlake.lake.schema import BASE_TABLES, BLOCKS, TRANSACTIONS, Table

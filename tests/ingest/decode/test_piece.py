@@ -9,13 +9,13 @@ import pytest
 from pytoniq_core import Builder, Cell, begin_cell
 from pytoniq_core.boc.hashmap import HashMap
 
+from tonlake.ingest.assemble.batch import Piece, join_tables
 from tonlake.ingest.blocks import McBundle
 from tonlake.ingest.decode.block.block import decode_bundles, measure_queue
 from tonlake.ingest.decode.block.header import read_parts
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.tree import CellTree
-from tonlake.ingest.decode.piece import Piece, join_tables
 from tonlake.ingest.decode.rows import keep_first_cells
 from tonlake.ingest.errors import BocError
 from tonlake.lake.duck.connection import connect

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from tests.ingest.run.test_pipeline import SMALL
 from tests.ingest.simulator.service import is_alive
 from tests.patience import wait_for
+from tonlake.ingest.assemble.batch import Piece
 from tonlake.ingest.blocks import BlockSource
-from tonlake.ingest.decode.piece import Piece
 from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.run.pipeline import Progress, ingest
 from tonlake.ingest.run.workers import (
