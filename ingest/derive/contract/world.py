@@ -210,25 +210,21 @@ def _ask_newest(connection: DuckDBPyConnection, keys: set[AddrStd]) -> dict[Addr
 def _ask_earlier(
     connection: DuckDBPyConnection, keys: set[tuple[AddrStd, int]]
 ) -> dict[tuple[AddrStd, int], KnownAccount]:
-    found: dict[tuple[AddrStd, int], KnownAccount] = {}
-    for before in {before for _address, before in keys}:
-        addresses = {address for address, at in keys if at == before}
-        states = _read_before(connection, addresses, before)
-        found |= {(address, before): state for address, state in states.items()}
-    return {key: found[key] for key in keys if key in found}
+    (before,) = {before for _address, before in keys}
+    states = _read_before(connection, {address for address, _before in keys}, before)
+    return {key: states[key[0]] for key in keys if key[0] in states}
 
 
 def _ask_first(
     connection: DuckDBPyConnection, keys: set[tuple[AddrStd, int]]
 ) -> dict[tuple[AddrStd, int], tuple[KnownAccount, ...]]:
-    found: dict[tuple[AddrStd, int], tuple[KnownAccount, ...]] = {}
-    for until in {until for _address, until in keys}:
-        accounts = sorted({address.account for address, at in keys if at == until})
-        rows = connection.execute(_FIRST, {"accounts": accounts, "until": until})
-        for row in rows.fetchall():
-            state = KnownAccount(*row)
-            found[state.address, until] = (*found.get((state.address, until), ()), state)
-    return {key: found[key] for key in keys if key in found}
+    (until,) = {until for _address, until in keys}
+    accounts = sorted({address.account for address, _until in keys})
+    rows = connection.execute(_FIRST, {"accounts": accounts, "until": until})
+    found: dict[AddrStd, tuple[KnownAccount, ...]] = {}
+    for state in map(KnownAccount._make, rows.fetchall()):
+        found[state.address] = (*found.get(state.address, ()), state)
+    return {key: found[key[0]] for key in keys if key[0] in found}
 
 
 def _read_before(
