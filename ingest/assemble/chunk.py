@@ -27,8 +27,6 @@ from tonlake.lake.schema import BLOCKS, CONFIG_PARAMS
 KEYS_BACK = 2
 """Shards lag behind the masterchain: their blocks may refer to the last key block but one."""
 
-KEYS_KEPT = 100
-
 
 class VersionRegistry:
     """Marks of key blocks from a source and the lake it is ingested into; each is read once."""
@@ -45,22 +43,18 @@ class VersionRegistry:
         if mark is None:
             return bundle
         if mark.version is not None:
-            self._keep(bundle.mc_seqno, mark)
+            self._marks[bundle.mc_seqno] = mark
         versions: dict[int, int] = {}
         for _ in range(KEYS_BACK):
             key_seqno = mark.before
             if key_seqno not in self._marks:
-                self._keep(key_seqno, self._ask_source(key_seqno) or self._ask_lake(key_seqno))
+                found = self._ask_source(key_seqno) or self._ask_lake(key_seqno)
+                self._marks[key_seqno] = found
             mark = self._marks[key_seqno]
             if mark is None or mark.version is None:
                 break
             versions[key_seqno] = mark.version
         return msgspec.structs.replace(bundle, versions=versions)
-
-    def _keep(self, key_seqno: int, mark: KeyMark | None) -> None:
-        if len(self._marks) >= KEYS_KEPT:
-            self._marks.clear()
-        self._marks[key_seqno] = mark
 
     def _ask_source(self, key_seqno: int) -> KeyMark | None:
         if key_seqno == 0:
