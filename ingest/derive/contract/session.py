@@ -88,7 +88,6 @@ class GetMethodSession:
         self._depends = MOMENT
         """What the last answer depends on."""
         self._programs = programs or ProgramCache()
-        self._prepared: tuple[KnownAccount, int, Context] | None = None
 
     def ask(self, question: GetMethod, mc_seqno: int) -> list[Value]:
         """Return the stack that a get-method leaves after a masterchain block.
@@ -223,12 +222,10 @@ class GetMethodSession:
             return None
 
     def describe(self, state: KnownAccount, mc_seqno: int) -> Context:
-        """Return the surroundings of a run; detectors call several methods of one account."""
-        if self._prepared is not None and self._prepared[:2] == (state, mc_seqno):
-            return self._prepared[2]
+        """Return the surroundings of a run."""
         amounts: dict[str, str] = msgspec.json.decode(state.extra_currencies or "{}")
         config = self._network.find_config(mc_seqno)
-        context = Context(
+        return Context(
             workchain=state.workchain,
             account=state.account,
             now=state.utime,
@@ -238,8 +235,6 @@ class GetMethodSession:
             version=config.version,
             previous=PreviousBlocks(),
         )
-        self._prepared = state, mc_seqno, context
-        return context
 
 
 def read_library(cell: Cell) -> bytes | None:
