@@ -32,9 +32,9 @@ from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
 from tonlake.ingest.derive.tvm.machine.run import (
     VERSION,
     Ended,
-    enter_stack,
+    StackExporter,
+    enter_value,
     execute,
-    export_stack,
     open_bag,
     open_code,
     open_config,
@@ -226,7 +226,7 @@ def _run(line: _RunLine, stack: list[StackValue], network: bytes) -> Ended:
     )
     data = open_bag(line.data) if line.data else EMPTY_CELL
     code = open_code(line.code)
-    ended = execute(code, data, [*enter_stack(stack), method], context, line.gas_limit)
+    ended = execute(code, data, [*map(enter_value, stack), method], context, line.gas_limit)
     if ended.exit_code == Exit.INVALID_OPCODE and version > VERSION:
         raise TvmError(
             f"tonlake supports global version {VERSION}, and the network has {version}: "
@@ -237,7 +237,7 @@ def _run(line: _RunLine, stack: list[StackValue], network: bytes) -> Ended:
 
 def _show(ended: Ended, *, as_json: bool) -> None:
     """Print an outcome for people, or as JSON."""
-    stack = export_stack(ended.stack, _LIMITS)
+    stack = StackExporter(_LIMITS).read(ended.stack)
     if as_json:
         values = [_describe(value) for value in stack]
         print_json({"exit": ended.exit_code, "gas": ended.gas_used, "stack": values})

@@ -19,7 +19,7 @@ from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.tvm.call import Context, StackValue, join_params
-from tonlake.ingest.derive.tvm.machine.run import enter_stack, execute, open_bag
+from tonlake.ingest.derive.tvm.machine.run import enter_value, execute, open_bag
 from tonlake.ingest.derive.tvm.machine.vmstack import build_stack
 
 VERSION = 13
@@ -86,7 +86,7 @@ def list_different(calls: Sequence[Call], node: str, context: Context) -> list[i
             zip(part, ask(node, part, context.config), strict=True), start
         ):
             code, data = map(open_bag, contract)
-            ended = execute(code, data, enter_stack(stack), context, GAS)
+            ended = execute(code, data, [*map(enter_value, stack)], context, GAS)
             if OUT_OF_MEMORY in answer.get("error", "") and len(ended.stack) > DEEP:
                 continue
             found = ended.exit_code, ended.gas_used, build_stack(ended.stack).hash

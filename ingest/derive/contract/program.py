@@ -28,7 +28,7 @@ from tonlake.ingest.derive.tvm.machine.run import (
     VERSION,
     Ended,
     close_slice,
-    enter_stack,
+    enter_value,
     execute,
     take_slice,
 )
@@ -140,7 +140,7 @@ class _Leaver:
 
 def from_tvm(value: StackValue) -> Value:
     """Return a value of bags for detectors; raise BocError if a bag is none."""
-    return _Leaver().leave(enter_stack([value])[0])
+    return _Leaver().leave(enter_value(value))
 
 
 def to_tvm(value: Value) -> StackValue:

@@ -97,17 +97,12 @@ def run_call(call: GetMethodCall, limits: StackLimits) -> Outcome:
     ended = execute(
         open_code(call.code),
         data,
-        enter_stack(call.stack),
+        [*map(enter_value, call.stack)],
         call.context,
         call.gas_limit or 0,
         libraries,
     )
-    return Outcome(ended.exit_code, ended.gas_used, export_stack(ended.stack, limits))
-
-
-def export_stack(stack: Sequence[Any], limits: StackLimits) -> tuple[StackValue, ...]:
-    """Return values of the machine as values of bags; raise TvmStackDeep or TvmStackLarge."""
-    return _Exporter(limits).read(stack)
+    return Outcome(ended.exit_code, ended.gas_used, StackExporter(limits).read(ended.stack))
 
 
 @lru_cache(8)
@@ -123,13 +118,8 @@ def _open_libraries(boc: bytes) -> Callable[[bytes], Cell | None]:
     return find
 
 
-def enter_stack(values: Sequence[StackValue]) -> list[Any]:
-    """Return values of bags as values of the machine; raise BocError if a bag is none."""
-    return [_enter(value) for value in values]
-
-
-def _enter(value: StackValue) -> Any:  # noqa: ANN401, PLR0911 - a value of the machine
-    """Return an argument as a value of the machine."""
+def enter_value(value: StackValue) -> Any:  # noqa: ANN401, PLR0911 - a value of the machine
+    """Return a value of bags as a value of the machine; raise BocError if a bag is none."""
     if isinstance(value, TvmCell):
         return open_bag(value.boc)
     if isinstance(value, TvmSlice):
@@ -140,11 +130,11 @@ def _enter(value: StackValue) -> Any:  # noqa: ANN401, PLR0911 - a value of the 
     if isinstance(value, TvmNan):
         return NAN
     if isinstance(value, tuple):
-        return tuple(map(_enter, value))
+        return tuple(map(enter_value, value))
     if isinstance(value, list):
         pairs: Any = None
         for item in reversed(value):
-            pairs = (_enter(item), pairs)
+            pairs = (enter_value(item), pairs)
         return pairs
     return value
 
@@ -157,7 +147,7 @@ def close_slice(part: Slice) -> Cell:
     return Cell(part.uint(), part.bits, part.refs)
 
 
-class _Exporter:
+class StackExporter:
     """Reads a stack within limits: shared values are written out each time."""
 
     def __init__(self, limits: StackLimits) -> None:
@@ -166,6 +156,7 @@ class _Exporter:
         self._bytes_left = limits.boc_bytes
 
     def read(self, stack: Sequence[Any]) -> tuple[StackValue, ...]:
+        """Return values of the machine as values of bags; raise TvmStackDeep or TvmStackLarge."""
         if len(stack) > self._entries_left:
             raise TvmStackLarge(f"the stack has {len(stack)} entries")
         return tuple(self._value(value, 0) for value in stack)

@@ -24,7 +24,7 @@ from tonlake.ingest.derive.tvm.machine.continuation import (
 )
 from tonlake.ingest.derive.tvm.machine.dictionary import store_label
 from tonlake.ingest.derive.tvm.machine.fault import Exit, VmError
-from tonlake.ingest.derive.tvm.machine.run import enter_stack, export_stack
+from tonlake.ingest.derive.tvm.machine.run import StackExporter, enter_value
 from tonlake.ingest.derive.tvm.machine.state import NAN, Nan
 from tonlake.ingest.errors import BocError
 
@@ -187,7 +187,7 @@ def write_value(value: StackValue) -> bytes:
 
 def _write(values: Sequence[StackValue], write: Callable[[list[Any]], Cell]) -> bytes:
     try:
-        tree, root = plant(write(enter_stack(values)))
+        tree, root = plant(write([*map(enter_value, values)]))
     except VmError as error:
         raise BocError("the values are nested too deeply for cells") from error
     return serialize_boc(tree, [root])
@@ -196,7 +196,7 @@ def _write(values: Sequence[StackValue], write: Callable[[list[Any]], Cell]) -> 
 def read_stack(boc: bytes, limits: StackLimits) -> tuple[StackValue, ...]:
     """Return a stack, deepest value first; raise BocError, TvmStackDeep or TvmStackLarge."""
     tree = parse_boc(boc)
-    return export_stack(_Reader(tree).stack(tree.slice(tree.roots[0])), limits)
+    return StackExporter(limits).read(_Reader(tree).stack(tree.slice(tree.roots[0])))
 
 
 class _Reader:

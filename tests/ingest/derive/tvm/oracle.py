@@ -20,7 +20,7 @@ from tonlake.ingest.derive.tvm.call import (
     TvmOpaque,
     TvmSlice,
 )
-from tonlake.ingest.derive.tvm.machine.run import build_info, export_stack
+from tonlake.ingest.derive.tvm.machine.run import StackExporter, build_info
 from tonlake.ingest.errors import TvmStackDeep, TvmStackLarge
 
 LIMITS = StackLimits(entries=8000, depth=100, boc_bytes=16 << 20)
@@ -58,7 +58,7 @@ def _enter_info(call: GetMethodCall) -> Native:
     if not _entered or _entered[0] is not call.context:
         info = list(build_info(call.context, None))
         info[_CONFIG] = None
-        entries = [_enter(value) for value in export_stack(info, LIMITS)]
+        entries = [_enter(value) for value in StackExporter(LIMITS).read(info)]
         entries[_CONFIG] = python_ton.PyStackEntry(cell=parse_cell(call.context.config))
         _entered[:] = call.context, entries
     entries = [*_entered[1]]

@@ -22,7 +22,7 @@ from tonlake.ingest.derive.tvm.call import (
     make_version_param,
     method_id,
 )
-from tonlake.ingest.derive.tvm.machine.run import MAGIC, build_info, export_stack, open_bag
+from tonlake.ingest.derive.tvm.machine.run import MAGIC, StackExporter, build_info, open_bag
 from tonlake.ingest.derive.tvm.pool import TvmPool
 
 CODE = assemble("75")
@@ -56,7 +56,7 @@ def make_context(at: int | None, **changes: Any) -> Context:
 def build_c7(context: Context) -> tuple[Any, ...]:
     """Return SmartContractInfo with its cells as bags."""
     limits = StackLimits(entries=1000, depth=100, boc_bytes=1 << 20)
-    return export_stack(build_info(context, open_bag(CODE)), limits)
+    return StackExporter(limits).read(build_info(context, open_bag(CODE)))
 
 
 def test_gas_of_a_precompiled_contract() -> None:
