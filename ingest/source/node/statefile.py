@@ -24,13 +24,13 @@ from __future__ import annotations
 import mmap
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial, reduce
 from hashlib import sha256
 from operator import or_
 from pathlib import Path
 from struct import Struct
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 from tonlake.ingest.blocks import MASTERCHAIN_SHARD, BlockId, BlockSource, RawBlock, ZeroState
 from tonlake.ingest.decode.block.block import decode_bundle
@@ -464,19 +464,6 @@ class NamedStates(NamedTuple):
     states: tuple[NamedState, ...]
 
 
-class StateStore(Protocol):
-    """A store of whole states; methods raise SourceError."""
-
-    def list_kept(self, first: int, last: int) -> list[int]:
-        """Return the masterchain seqnos of a range with stored states, newest first."""
-
-    def has(self, named: NamedStates) -> bool:
-        """Return whether the states of all shards after a masterchain block are stored."""
-
-    def open(self, named: NamedStates, state: NamedState) -> AbstractContextManager[OpenState]:
-        """Open the state of one shard."""
-
-
 class StatePart(NamedTuple):
     """A branch of accounts, the store of its cells, and how another process opens the store."""
 
@@ -517,6 +504,10 @@ class CellDbStates:
         reopen = partial(CellDb, self._celldb.folder)
         parts = [] if accounts is None else [StatePart(self._celldb, reopen, accounts)]
         yield OpenState(top, parts)
+
+
+StateStore: TypeAlias = StateFiles | CellDbStates
+"""A store of whole states; its methods raise SourceError."""
 
 
 def name_states(source: BlockSource, mc_seqno: int) -> NamedStates:
