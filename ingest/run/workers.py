@@ -31,7 +31,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -43,7 +43,7 @@ from tonlake.ingest.decode.rows import give_arrow_its_heap
 from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.settings import IngestSections, IngestSettings
 from tonlake.ingest.span import Span
-from tonlake.ingest.spread import Shared
+from tonlake.ingest.spread import Shared, Spread
 from tonlake.lake.errors import LakeFull
 from tonlake.lake.log.disk import TEMPORARY_PREFIX, make_folder, naming_full_disk
 from tonlake.lake.log.state import LOG_FOLDER, LogReader
@@ -116,20 +116,17 @@ def _write(buffers: Sequence[pa.Buffer], folder: Path) -> Path:
     return path
 
 
-class SharedValue(Generic[T]):
+class SharedValue(Shared[T]):
     """A value pickled once for all receivers, which open it as long as this object is kept."""
 
     def __init__(self, value: T, folder: Path) -> None:
-        self._value, self._packed = value, pack(value, folder)
+        super().__init__(value)
+        self._packed = pack(value, folder)
         if self._packed.path is not None:
             weakref.finalize(self, self._packed.path.unlink, missing_ok=True)
 
     def __reduce__(self) -> tuple[Callable[..., Packed], Packed]:
         return Packed, self._packed
-
-    def open(self) -> T:
-        """Return the value."""
-        return self._value
 
 
 def receive(pipe: Connection) -> Any:  # noqa: ANN401 - any value
@@ -361,7 +358,7 @@ _TASKS_PER_WORKER = 2
 """One being processed, and one waiting."""
 
 
-class Workers:
+class Workers(Spread):
     """Worker processes; close them after use."""
 
     def __init__(self, count: int, lake_dir: Path, open_source: Callable[[], BlockSource]) -> None:

@@ -14,7 +14,7 @@ from tonlake.ingest.derive.contract.derivation import ContractFinder, open_finde
 from tonlake.ingest.derive.stages import rebuild
 from tonlake.ingest.settings import IngestSections
 from tonlake.ingest.span import Scope, Span
-from tonlake.ingest.spread import OneProcess
+from tonlake.ingest.spread import Spread
 from tonlake.lake.errors import LakeNotFound
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.file.writer import sort_rows
@@ -73,7 +73,7 @@ def test_a_lake_without_contracts_gets_them_later(
     assert {file.path for file in commit.added} == list_files(in_order) == list_files(tmp_path)
 
 
-class Parts(OneProcess):
+class Parts(Spread):
     """This process, which derives all parts sequentially."""
 
     def __init__(self, count: int) -> None:
