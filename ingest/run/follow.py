@@ -51,8 +51,8 @@ from tonlake.lake.log.following import (
 )
 from tonlake.lake.log.state import LogReader, LogState
 from tonlake.lake.maintenance.orphan import Sweeper
+from tonlake.lake.maintenance.removal import undo_after
 from tonlake.lake.maintenance.schedule import Maintenance
-from tonlake.lake.maintenance.undo import undo_after
 from tonlake.lake.system import return_memory
 
 StartWorkers = Callable[[Span], AbstractContextManager[Workers | None]]

@@ -37,7 +37,7 @@ from tonlake.lake.log.state import Commit, LogReader, read_state
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.own import add_table, refresh_tables, remove_table
-from tonlake.lake.maintenance.prune import PruneReport, prune_lake
+from tonlake.lake.maintenance.removal import PruneReport, prune_lake
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
 from tonlake.lake.schema.view import REFERENCE_TABLES, VIEWS

@@ -23,7 +23,7 @@ from tonlake.lake.index.index import KeptRows
 from tonlake.lake.log.state import LogReader
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.own import NICENESS, Refresher
-from tonlake.lake.maintenance.prune import prune_old_days
+from tonlake.lake.maintenance.removal import prune_old_days
 from tonlake.lake.process import Child, run_child, start_child
 from tonlake.lake.settings import LakeSettings
 from tonlake.lake.system import read_peak_mib

@@ -23,7 +23,7 @@ from tonlake.lake.copy.pull import copy_lake
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.snapshot import WHOLE, Selection
 from tonlake.lake.log.state import read_state
-from tonlake.lake.maintenance.prune import prune_lake
+from tonlake.lake.maintenance.removal import prune_lake
 from tonlake.lake.maintenance.verify import verify_lake
 
 FIRST, BORDER, MIDDLE, LAST = 100, 140, 180, 238

@@ -14,7 +14,7 @@ from tonlake.api.app import create_app
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.maintenance.prune import prune_lake
+from tonlake.lake.maintenance.removal import prune_lake
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSettings
 

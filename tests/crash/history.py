@@ -11,7 +11,7 @@ from tonlake.lake.index.builder.rebuild import rebuild_index
 from tonlake.lake.log.state import LogState, read_state
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import sweep_orphans
-from tonlake.lake.maintenance.undo import undo_after
+from tonlake.lake.maintenance.removal import undo_after
 from tonlake.lake.settings import LakeSettings
 
 SETTINGS = LakeSettings(compact_rows=100, orphan_grace_s=0)

@@ -24,7 +24,7 @@ from tonlake.lake.index.segment.declared import (
     TRANSFERS,
 )
 from tonlake.lake.log.snapshot import open_snapshot
-from tonlake.lake.maintenance.prune import prune_lake
+from tonlake.lake.maintenance.removal import prune_lake
 from tonlake.lake.settings import LakeSettings
 from tonlake.queries.errors import QueryNeeded
 from tonlake.queries.loader import NamedQuery, load_queries

@@ -24,8 +24,7 @@ from tonlake.ingest.span import Span
 from tonlake.lake.errors import BlocksLacking, CursorRefused, LakeCorrupt
 from tonlake.lake.log.state import read_state
 from tonlake.lake.maintenance.compact import compact_lake
-from tonlake.lake.maintenance.prune import prune_lake
-from tonlake.lake.maintenance.undo import undo_after
+from tonlake.lake.maintenance.removal import prune_lake, undo_after
 from tonlake.lake.scan import scanner
 from tonlake.lake.settings import LakeSettings
 

@@ -19,7 +19,7 @@ from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import LogReader, LogState
 from tonlake.lake.maintenance.compact import compact_lake
-from tonlake.lake.maintenance.undo import undo_after
+from tonlake.lake.maintenance.removal import undo_after
 
 Newest = dict[bytes, int]
 SETTINGS = compose(lake={"compact_commits": 2})

@@ -42,7 +42,7 @@ from tonlake.lake.index.index import open_segments
 from tonlake.lake.log.place import list_baseline_files
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import read_state
-from tonlake.lake.maintenance.prune import prune_lake
+from tonlake.lake.maintenance.removal import prune_lake
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import ACCOUNT_STATES, HISTORY_TABLES, TABLES
 

@@ -24,8 +24,7 @@ from tonlake.lake.commit.rewrite import commit_derived
 from tonlake.lake.file.rows import read_rows
 from tonlake.lake.log.place import Derivation, NewFile, list_files, read_place
 from tonlake.lake.log.state import LogState
-from tonlake.lake.maintenance.prune import prune_lake
-from tonlake.lake.maintenance.undo import undo_after
+from tonlake.lake.maintenance.removal import prune_lake, undo_after
 
 LAST = 238
 

@@ -30,8 +30,7 @@ from tonlake.lake.log.state import LogReader, read_state
 from tonlake.lake.maintenance import compact
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import sweep_orphans
-from tonlake.lake.maintenance.prune import prune_lake
-from tonlake.lake.maintenance.undo import undo_after
+from tonlake.lake.maintenance.removal import prune_lake, undo_after
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import TABLES
 from tonlake.lake.settings import LakeSettings

@@ -40,7 +40,7 @@ from tonlake.lake.log.snapshot import SELECTION_FILE, Selection, open_snapshot, 
 from tonlake.lake.log.state import LogReader, NetworkId, list_log, read_commit, read_state
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import sweep_orphans
-from tonlake.lake.maintenance.prune import prune_lake
+from tonlake.lake.maintenance.removal import prune_lake
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSections, LakeSettings
 from tonlake.lake.storage import web

@@ -36,7 +36,7 @@ from tonlake.lake.log.state import LogState, read_state
 from tonlake.lake.maintenance import own
 from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.own import Refresher, add_table, refresh_tables, remove_table
-from tonlake.lake.maintenance.undo import undo_after
+from tonlake.lake.maintenance.removal import undo_after
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import MESSAGE_BODIES
 from tonlake.lake.settings import LakeSettings

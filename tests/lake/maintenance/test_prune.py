@@ -23,12 +23,11 @@ from tonlake.lake.errors import LakeCorrupt, PruneRefused, RangeOverlap, UndoRef
 from tonlake.lake.index.index import open_index
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import LogReader, LogState, read_commit, read_state
-from tonlake.lake.maintenance import prune
+from tonlake.lake.maintenance import removal
 from tonlake.lake.maintenance.kept import keep_ends, keep_newest
 from tonlake.lake.maintenance.orphan import list_orphans, sweep_orphans
-from tonlake.lake.maintenance.prune import PruneReport, prune_lake
+from tonlake.lake.maintenance.removal import PruneReport, prune_lake, undo_after
 from tonlake.lake.maintenance.schedule import maintain_once
-from tonlake.lake.maintenance.undo import undo_after
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import HISTORY_TABLES, TABLES
 from tonlake.lake.settings import LakeSettings
@@ -247,27 +246,27 @@ def test_a_day_is_a_border_between_commits(tmp_path: Path) -> None:
 
 
 def test_commits_meanwhile_are_kept(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wrote = prune._write_files
+    wrote = removal._write_files
 
     def write_slowly(lake_dir: Path, *rest: Any) -> None:
         wrote(lake_dir, *rest)
         commit_rows(lake_dir, LAST + 1, LAST + 3, tables=("blocks",), network=None)
 
-    monkeypatch.setattr(prune, "_write_files", write_slowly)
+    monkeypatch.setattr(removal, "_write_files", write_slowly)
     prune_lake(lake, 120, SETTINGS)
     assert read_state(lake).ranges == ((120, LAST + 3),)
     assert not verify_lake(lake).damage
 
 
 def test_another_change_of_these_files_wins(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wrote, others = prune._write_files, iter([111])
+    wrote, others = removal._write_files, iter([111])
 
     def write_slowly(lake_dir: Path, *rest: Any) -> None:
         wrote(lake_dir, *rest)
         for border in others:
             prune_lake(lake_dir, border, SETTINGS)
 
-    monkeypatch.setattr(prune, "_write_files", write_slowly)
+    monkeypatch.setattr(removal, "_write_files", write_slowly)
     report = prune_lake(lake, 137, SETTINGS)
     assert report.ranges == ((111, 136),)
     assert read_state(lake).ranges == ((137, LAST),)
