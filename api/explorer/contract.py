@@ -11,10 +11,10 @@ import msgspec
 
 from tonlake.api.chain.account import AccountAtBlock
 from tonlake.api.chain.arguments import GetMethodParams, read_params
-from tonlake.api.chain.configuration import decode_data
 from tonlake.api.chain.run import read_libraries, run_get_method
 from tonlake.api.errors import ApiError
 from tonlake.api.explorer.frame import ListPage, PageRequest, ask_or_say, convert
+from tonlake.api.explorer.network import decode_data
 from tonlake.api.explorer.words.assembly import disassemble
 from tonlake.api.explorer.words.body import unwrap
 from tonlake.api.explorer.words.form import write_moment, write_units

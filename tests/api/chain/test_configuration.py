@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from pytoniq_core import Cell, HashMap, begin_cell
 
-from tonlake.api.chain.configuration import NAMES, decode_param
-from tonlake.api.explorer.network import compare_params
+from tonlake.api.explorer.network import NAMES, compare_params, decode_param
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.writer import serialize_boc

@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from tests.api.explorer.page import Page, Walker
-from tonlake.api.chain.configuration import decode_data
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.explorer.contract import (
     MAX_MEMBERS,
@@ -21,6 +20,7 @@ from tonlake.api.explorer.contract import (
     write_term,
 )
 from tonlake.api.explorer.frame import load_templates
+from tonlake.api.explorer.network import decode_data
 from tonlake.api.explorer.words.body import unwrap
 from tonlake.api.text.encoding import decode_stack, parse_address
 from tonlake.api.v3.resource.order import OrderAction

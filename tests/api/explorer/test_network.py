@@ -11,8 +11,7 @@ from tests.api.explorer.page import Walker
 from tests.api.v3.scene import Scene
 from tests.patience import patient
 from tonlake.api.app import create_app
-from tonlake.api.chain.configuration import NAMES, decode_data, decode_param
-from tonlake.api.explorer.network import compare_params
+from tonlake.api.explorer.network import NAMES, compare_params, decode_data, decode_param
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.writer import serialize_boc
 
