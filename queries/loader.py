@@ -19,7 +19,7 @@ import duckdb
 import msgspec
 
 from tonlake.lake.duck.connection import list_views
-from tonlake.lake.schema.view import VIEWS
+from tonlake.lake.schema.dictionary import VIEWS
 from tonlake.queries.errors import QueryMalformed, QueryUnknown
 
 TYPES = frozenset(

@@ -29,7 +29,7 @@ from tonlake.lake.duck.connection import ALL_VIEWS, connect, read_macros
 from tonlake.lake.duck.views import write_views
 from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.schema.column import SQL_TYPES
-from tonlake.lake.schema.view import REFERENCE_TABLES
+from tonlake.lake.schema.dictionary import REFERENCE_TABLES
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

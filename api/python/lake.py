@@ -32,7 +32,7 @@ from tonlake.lake.errors import SnapshotNotFound
 from tonlake.lake.file.rows import PARTITION, PackedRows, load_from
 from tonlake.lake.log.state import LOG_FOLDER, Commit, LogReader, read_commit
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES, Table
-from tonlake.lake.schema.view import VIEWS
+from tonlake.lake.schema.dictionary import VIEWS
 from tonlake.queries.loader import find_query
 from tonlake.queries.parameter import read_values
 

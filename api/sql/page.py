@@ -27,7 +27,7 @@ from tonlake.lake.duck.connection import (
 )
 from tonlake.lake.duck.own import list_own_tables
 from tonlake.lake.log.snapshot import Snapshot
-from tonlake.lake.schema.view import REFERENCE_TABLES, VIEWS
+from tonlake.lake.schema.dictionary import REFERENCE_TABLES, VIEWS
 from tonlake.queries.loader import REQUIRED, Chart, NamedQuery, load_queries
 
 FOLDER = "everyday/"

@@ -40,7 +40,7 @@ from tonlake.lake.maintenance.own import add_table, refresh_tables, remove_table
 from tonlake.lake.maintenance.removal import PruneReport, prune_lake
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import SCHEMA_VERSION, TABLES
-from tonlake.lake.schema.view import REFERENCE_TABLES, VIEWS
+from tonlake.lake.schema.dictionary import REFERENCE_TABLES, VIEWS
 from tonlake.lake.settings import LakeSections
 
 ORPHANS_SHOWN = 20

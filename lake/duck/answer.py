@@ -32,7 +32,7 @@ from tonlake.lake.duck.statement import quote_name
 from tonlake.lake.duck.tree import filter_accounts
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
-from tonlake.lake.schema.view import VIEWS
+from tonlake.lake.schema.dictionary import VIEWS
 
 if TYPE_CHECKING:
     import duckdb

@@ -26,7 +26,7 @@ from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.log.state import DataFile
 from tonlake.lake.schema import HISTORY_TABLES, SCHEMA_VERSION, TABLES, Table
 from tonlake.lake.schema.column import SQL_TYPES, TX_TIME, Column
-from tonlake.lake.schema.view import REFERENCE_TABLES, VIEWS
+from tonlake.lake.schema.dictionary import REFERENCE_TABLES, VIEWS
 from tonlake.lake.settings import LakeSettings
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from tonlake.lake.duck.tree import RELATIONS, WORD, Node, list_filters, list_nodes
 from tonlake.lake.schema import TABLES
-from tonlake.lake.schema.view import REFERENCE_TABLES, VIEWS
+from tonlake.lake.schema.dictionary import REFERENCE_TABLES, VIEWS
 
 if TYPE_CHECKING:
     import duckdb

@@ -21,7 +21,7 @@ from tonlake.lake.duck.tree import RELATIONS, WORD, Node, list_nodes
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.schema.column import Column
-from tonlake.lake.schema.view import REFERENCE_TABLES, VIEWS
+from tonlake.lake.schema.dictionary import REFERENCE_TABLES, VIEWS
 
 if TYPE_CHECKING:
     import duckdb

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tonlake.lake.schema.view import VIEWS
+from tonlake.lake.schema.dictionary import VIEWS
 
 if TYPE_CHECKING:
     import duckdb

@@ -50,7 +50,7 @@ from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.log.state import LOG_FOLDER, VIEWED_FILE, read_state
 from tonlake.lake.schema import SCHEMA_VERSION, Table
 from tonlake.lake.schema.column import Column
-from tonlake.lake.schema.view import REFERENCE_TABLES, VIEWS, View
+from tonlake.lake.schema.dictionary import REFERENCE_TABLES, VIEWS, View
 from tonlake.lake.settings import LakeSettings
 
 VIEWS_FILE = "views.sql"

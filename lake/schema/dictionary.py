@@ -1,4 +1,10 @@
-"""Reads the data dictionary, ``tables.txt`` and ``views.txt``, whose headers state the format."""
+"""Reads the data dictionary, ``tables.txt`` and ``views.txt``, whose headers state the format.
+
+The views are for people: readable names, times and amounts over the tables of the lake. In all of
+them ``time`` is a UTC timestamp. An address is raw text, as in ``actions``, followed by its binary
+key. Amounts are scaled by the decimals of their asset; the column ``…_units`` has them in the
+smallest unit. The SQL of a view is ``lake/duck/sql/<name>.sql``.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -120,3 +126,32 @@ def _make_address(name: str, workchain_name: str, id_name: str, doc: str) -> Ite
     yield Column(name, "text", f"{doc}, raw address", is_address=True)
     yield Column(workchain_name, "int32", f"Its workchain, for {name}")
     yield Column(id_name, "hash", f"Its account id, 32 bytes, for {name}")
+
+
+class View(msgspec.Struct, frozen=True):
+    """A view, or a table macro with its ``parameters`` as shown to users, and its columns."""
+
+    name: str
+    doc: str
+    columns: tuple[Column, ...]
+    parameters: str = ""
+
+    @property
+    def title(self) -> str:
+        """The name, with the parameters of a macro."""
+        return f"{self.name}({self.parameters})" if self.parameters else self.name
+
+
+def _read_views() -> dict[str, View]:
+    views = {}
+    for title, doc, _order, columns in read_entries("views.txt", nullable=True):
+        name, _, parameters = title.removesuffix(")").partition("(")
+        views[name] = View(name, doc, columns, parameters)
+    return views
+
+
+VIEWS = _read_views()
+"""Every view for people and every macro over them, each after the views that it reads."""
+
+REFERENCE_TABLES = tuple(map(VIEWS.pop, ("labels", "code_labels", "stablecoins")))
+"""Tables filled from settings rather than from the lake; every connection has them."""

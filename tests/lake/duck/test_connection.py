@@ -35,7 +35,7 @@ from tonlake.lake.duck.connection import (
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.log.state import LogState
 from tonlake.lake.schema import TABLES
-from tonlake.lake.schema.view import VIEWS
+from tonlake.lake.schema.dictionary import VIEWS
 from tonlake.lake.settings import LakeSettings
 
 HASHES = st.binary(min_size=32, max_size=32)

@@ -21,7 +21,7 @@ from tonlake.lake.duck.part import (
 )
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
-from tonlake.lake.schema.view import VIEWS
+from tonlake.lake.schema.dictionary import VIEWS
 
 READING_ALL = f"""
 from v_messages

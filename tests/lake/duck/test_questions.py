@@ -14,7 +14,7 @@ from duckdb import DuckDBPyConnection
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import Snapshot
 from tonlake.lake.schema import ARROW_TYPES
-from tonlake.lake.schema.view import VIEWS, View
+from tonlake.lake.schema.dictionary import VIEWS, View
 
 Rows = list[dict[str, Any]]
 NANO = Decimal(1_000_000_000)

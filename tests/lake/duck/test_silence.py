@@ -11,7 +11,7 @@ from tonlake.lake.duck.silence import list_notes
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot, open_snapshot
 from tonlake.lake.schema import TABLES, Table
-from tonlake.lake.schema.view import VIEWS, View
+from tonlake.lake.schema.dictionary import VIEWS, View
 
 RAW = "0:" + "AB" * 32
 FRIENDLY = "EQCrq6urq6urq6urq6urq6urq6urq6urq6urq6urq6urq8Uk"

@@ -15,7 +15,7 @@ import pytest
 import tonlake
 from tonlake.lake.command.maintain import render_markdown
 from tonlake.lake.duck.connection import ALL_VIEWS
-from tonlake.lake.schema.view import REFERENCE_TABLES, VIEWS
+from tonlake.lake.schema.dictionary import REFERENCE_TABLES, VIEWS
 
 if TYPE_CHECKING:
     from pathlib import Path

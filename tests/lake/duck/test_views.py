@@ -23,8 +23,8 @@ from tonlake.lake.maintenance.compact import compact_lake
 from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.schema import TABLES
-from tonlake.lake.schema.view import REFERENCE_TABLES
-from tonlake.lake.schema.view import VIEWS as VIEW_CATALOGUE
+from tonlake.lake.schema.dictionary import REFERENCE_TABLES
+from tonlake.lake.schema.dictionary import VIEWS as VIEW_CATALOGUE
 from tonlake.lake.settings import LakeSettings
 
 CLI = Path(sys.executable).parent / "duckdb"
