@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from tonlake.lake.duck.engine import DEFAULTS, begin_database, lock_database
 from tonlake.lake.duck.labels import render_labels
 from tonlake.lake.duck.own import add_own_views, own_folder
-from tonlake.lake.duck.part import VIEWS_IN_PARTS, cut_parts, list_unread
+from tonlake.lake.duck.part import VIEWS_IN_PARTS, cut_parts, list_empty, list_unread
 from tonlake.lake.duck.statement import join_scripts, name_root, quote, quote_name
 from tonlake.lake.duck.tree import WORD
 from tonlake.lake.errors import LakeCorrupt
@@ -243,7 +243,7 @@ def render_views(
 ) -> Iterator[str]:
     """Yield scripts that create ``views``, in order, of ``tables``, up to block ``bound``, if any.
 
-    Parts ``unread`` are left out.
+    Parts ``unread`` are left out, and parts without rows.
 
     DuckDB reads the names of all files, and the text, of a view when it is created, and again for
     each view over it. So a macro returns a view's files: one until all views exist, then all, in a
@@ -259,6 +259,7 @@ def render_views(
 
     known = {view: table for view, table in VIEWED_TABLES.items() if table.name in tables}
     made = [view for view in views if known.keys() >= list_bases(view)]
+    empty = list_empty(tables)
     read = {base for view in made if view not in known for base in read_bases(view)}
     stand_ins = {
         view: known[view].shown if view in known else VIEWS[view].columns
@@ -266,12 +267,12 @@ def render_views(
         if view in read and view not in DERIVED_VIEWS
     }
     texts = [_render_table(view, columns) for view, columns in stand_ins.items()]
-    texts += [cut_parts(read_sql(view), unread) for view in made if view in DERIVED_VIEWS]
+    texts += [cut_parts(read_sql(view), unread, empty) for view in made if view in DERIVED_VIEWS]
     for view in reversed([view for view in made if view not in DERIVED_VIEWS]):
         if view in stand_ins:
             texts.append(f"drop table {quote_name(view)};\n")
         if view in VIEWS:
-            texts.append(cut_parts(read_sql(view), unread))
+            texts.append(cut_parts(read_sql(view), unread, empty))
         else:
             rows = render_rows(known[view], tables[known[view].name], keep_paths, bound, schema)
             texts.append(f"create or replace view {quote_name(view)} as\n{rows};\n")

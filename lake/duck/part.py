@@ -13,7 +13,7 @@ lines that end with ``-- many`` are left out: other keys of the join find few ro
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -45,6 +45,9 @@ _OTHERS = {
 }
 """Parts of rows that do not have a text in a column, and the views over these parts."""
 
+_MADE_FROM = {"moved": "nft_sales"}
+"""Parts without rows if a table has none."""
+
 ASKED = {
     FEW: r"\b(account|address|(sender|recipient)(_id)?|source|destination|(tx|msg)_hash|trace_id)"
     r"\s*=\s*(ton_|unhex|['$?(])",
@@ -61,8 +64,13 @@ _MANY = re.compile(r"^.* -- many\n", re.MULTILINE)
 _PART = re.compile(r"^( *)[^ \n].* -- part: (\w+)\n(?:\1 +.*\n)*", re.MULTILINE)
 
 
-def cut_parts(sql: str, unread: Collection[str] = ()) -> str:
-    """Return the SQL of a view without some of its parts.
+def list_empty(tables: Mapping[str, Collection[object]]) -> frozenset[str]:
+    """Return the parts without rows, given the files of all tables."""
+    return frozenset(part for part, name in _MADE_FROM.items() if not tables.get(name))
+
+
+def cut_parts(sql: str, unread: Collection[str] = (), empty: Collection[str] = ()) -> str:
+    """Return the SQL of a view without some of its parts, and without those that have no rows.
 
     If none is unread, ``grouped`` replaces ``traced`` and ``states``: DuckDB can leave it out.
     """
@@ -75,8 +83,8 @@ def cut_parts(sql: str, unread: Collection[str] = ()) -> str:
             "one_end('messages')", "one_end_of_trace('messages', 'transaction_traces')"
         )
         unread = {*unread, "joined_trace"}
-    unread = {*unread, "grouped"} if unread else ("traced", "states")
-    return _PART.sub(lambda part: "" if part[2] in unread else part[0], sql)
+    cut = {*empty, *unread, "grouped"} if unread else {*empty, "traced", "states"}
+    return _PART.sub(lambda part: "" if part[2] in cut else part[0], sql)
 
 
 def list_unread(

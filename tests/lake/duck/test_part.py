@@ -17,6 +17,7 @@ from tonlake.lake.duck.part import (
     TRACE,
     VIEWS_IN_PARTS,
     cut_parts,
+    list_empty,
     list_unread,
 )
 from tonlake.lake.errors import QueryError
@@ -117,6 +118,19 @@ def test_the_other_columns_are_the_same(
     assert shorter.execute(statement).fetchall() == rows.fetchall()
     known = set(shorter.sql(f"from {view}").columns)
     assert {*names} <= known <= {column.name for column in VIEWS[view].columns}
+
+
+def test_a_part_without_rows_is_left_out(snapshot: Snapshot) -> None:
+    assert list_empty(snapshot.files) == {"moved"}
+    assert list_empty({**snapshot.files, "nft_sales": snapshot.files["nft_items"]}) == set()
+    connection = connect(snapshot)
+    rows = connection.execute("from v_nft_events order by all").fetchall()
+    text = read_sql("v_nft_events")
+    assert "from moved" not in cut_parts(text, empty=["moved"])
+    connection.execute(cut_parts(text))
+    assert "from moved" in cut_parts(text)
+    assert rows
+    assert connection.execute("from v_nft_events order by all").fetchall() == rows
 
 
 @pytest.mark.parametrize(
