@@ -28,7 +28,6 @@ from tonlake.ingest.run.workers import Workers
 from tonlake.ingest.source.node.packs import PackSource
 from tonlake.ingest.source.node.source import NodeSource, open_node
 from tonlake.ingest.span import Span
-from tonlake.lake.duck.connection import connect
 from tonlake.lake.file import datafile
 from tonlake.lake.log.snapshot import open_snapshot
 
@@ -140,23 +139,6 @@ def test_any_number_of_workers_gives_the_same_bytes(
     ):
         _bring(source, again, workers=workers)
     assert tree_digest(tmp_path / "again") == tree_digest(lake)
-
-
-def test_ranges_in_any_order_give_the_same(lake: Path, source: NodeSource, tmp_path: Path) -> None:
-    for span in (Span(150, 238), Span(1, 60), Span(50, 149)):
-        _bring(source, tmp_path / "parts", span, settings=BLOCKS_ALONE)
-    tables = "blocks", "shard_blocks", "transactions", "messages", "account_states", "libraries"
-    sqls = [
-        f"select * exclude (day) from {table} order by all"  # noqa: S608 - names above
-        for table in tables
-    ]
-    sqls.append("select hash, cell, refs from state_cells order by hash")
-    with (
-        connect(open_snapshot(tmp_path / "parts"), statement=" ".join(sqls)) as parts,
-        connect(open_snapshot(lake), statement=" ".join(sqls)) as whole,
-    ):
-        for sql in sqls:
-            assert parts.execute(sql).fetchall() == whole.execute(sql).fetchall()
 
 
 def test_commits_are_cut_by_the_memory_of_their_rows(source: NodeSource, tmp_path: Path) -> None:
