@@ -5,7 +5,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.commands import list_commands, list_examples, list_lines, run_program
+from tests.commands import list_commands, list_examples, list_lines, run_program, serving
 from tests.patience import LIMITS
 from tonlake.lake.command.argument import FolderOrURL
 
@@ -113,15 +112,10 @@ REQUESTS = sorted(
 def served(folder: Path) -> Iterator[str]:
     """The address of a service over the demo lake, with SQL enabled."""
     lake = folder / ".demo" / "lake"
-    command = [str(BIN / "tonlake"), "serve", "--lake", str(lake), "--port", "0"]
     patience = {f"TONLAKE_HTTP_{name.upper()}": str(ms) for name, ms in LIMITS["http"].items()}
     environment = os.environ | patience | {"TONLAKE_SQL_ENABLED": "1"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as service:
-        assert service.stdout is not None
-        try:
-            yield service.stdout.readline().split("/")[2]
-        finally:
-            service.terminate()
+    with serving("--lake", lake, env=environment) as (address, _service):
+        yield address.removeprefix("http://")
 
 
 @pytest.mark.usefixtures("tvm")

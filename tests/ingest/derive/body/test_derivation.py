@@ -1,7 +1,6 @@
 """The stage of bodies: a row for each different body of a commit."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,9 +14,7 @@ from tonlake.ingest.decode.cell.writer import serialize_boc
 from tonlake.ingest.derive.body.body import decode_message_body
 from tonlake.ingest.derive.body.codec import MAX_ITEMS
 from tonlake.ingest.derive.body.derivation import COLUMNS, decode_bodies, derive_bodies
-from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.place import Place
-from tonlake.lake.log.snapshot import open_snapshot
 from tonlake.lake.log.state import LogState
 from tonlake.lake.schema import MESSAGE_BODIES, MESSAGES
 
@@ -90,23 +87,6 @@ def test_a_commit_without_messages_has_no_bodies() -> None:
     made = derive_bodies(LogState(), {}, Place(1, 2, "2026-01-01"))
     assert [(file.table, file.rows.num_rows) for file in made.files] == [(MESSAGE_BODIES.name, 0)]
     assert not made.removed
-
-
-def test_an_ingested_lake_has_the_body_of_every_message(demo_lake: Path) -> None:
-    connection = connect(open_snapshot(demo_lake))
-    counts = connection.execute(
-        "select count(*), count(decoded), count(distinct decoded_opcode) from decoded_messages"
-    ).fetchone()
-    assert counts is not None
-    assert counts[0] > 1500
-    assert counts[1] > counts[0] * 0.9
-    assert counts[2] > 3
-    missing = connection.execute(
-        "select count(*) from messages where body is not null and not exists (from message_bodies"
-        " where message_bodies.body_hash = messages.body_hash"
-        " and message_bodies.mc_seqno = messages.mc_seqno and external_in = (kind = 'ext_in'))"
-    ).fetchone()
-    assert missing == (0,)
 
 
 def test_a_row_names_the_limit_that_was_met() -> None:
