@@ -107,12 +107,14 @@ class BlockSource(Protocol):
 
     def read_unchecked(self, mc_seqno: int) -> McBundle:
         """Like ``read_bundle``, but the file hashes of shard blocks may be left unverified."""
+        return self.read_bundle(mc_seqno)
 
     def find_head(self, mc_seqno: int) -> McHead | None:
         """Return the masterchain block of this source at a seqno; None if it has none."""
 
     def zero_states(self) -> tuple[ZeroState, ...]:
-        """Return the zero states of this source, the masterchain's first."""
+        """Return the zero states of this source, the masterchain's first; by default none."""
+        return ()
 
     def describe(self) -> dict[str, str]:
         """Return the fingerprint for the commit log; it contains no local path."""

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tonlake.ingest.assemble.batch import DAY_S, Hole, Piece, take_blocks
-from tonlake.ingest.blocks import McBundle, McHead, ZeroState
+from tonlake.ingest.blocks import BlockSource, McBundle, McHead
 from tonlake.ingest.dataset.files import FORM, DataSet
 from tonlake.ingest.decode.block.block import read_params
 from tonlake.ingest.decode.block.header import find_child, find_parent
@@ -213,7 +213,7 @@ def _read_statement(name: str) -> str:
     return (files("tonlake.ingest.dataset") / f"{name}.sql").read_text(encoding="utf-8")
 
 
-class Day:
+class Day(BlockSource):
     """The rows of one day, as a source without blocks; closing it removes them from the disk."""
 
     def __init__(self, dataset: DataSet, day: date, lake_dir: Path, settings: LakeSettings) -> None:
@@ -252,16 +252,10 @@ class Day:
         """Raise BlockNeverHad: there are only rows."""
         raise BlockNeverHad("the data set has its rows only", block=mc_seqno)
 
-    read_unchecked = read_bundle
-
     def find_head(self, mc_seqno: int) -> McHead | None:
         """Return a masterchain block of the day."""
         root_hash = self.heads.get(mc_seqno)
         return None if root_hash is None else McHead(mc_seqno, root_hash, None)
-
-    def zero_states(self) -> tuple[ZeroState, ...]:
-        """Return nothing: their cells are not in the data set."""
-        return ()
 
     def describe(self) -> dict[str, str]:
         """Return the origin of the rows for the commit log."""

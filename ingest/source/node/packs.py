@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-from tonlake.ingest.blocks import BlockId, McBundle, McHead, RawBlock, ZeroState, name_mc_block
+from tonlake.ingest.blocks import BlockId, BlockSource, McBundle, McHead, RawBlock, name_mc_block
 from tonlake.ingest.decode.block.header import read_header
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.errors import (
@@ -106,7 +106,7 @@ OPEN_INDEXES = 4
 """Maximum number of slices or package groups of a node kept open."""
 
 
-class PackSource:
+class PackSource(BlockSource):
     """The blocks of the archive packages under a folder; follows growing files."""
 
     def __init__(self, folder: Path, *, open_groups: int = OPEN_INDEXES) -> None:
@@ -176,8 +176,6 @@ class PackSource:
         shards = (blocks[block_id] for block_id in committed)
         return McBundle(mc_seqno, (mc_block, *shards), tops.mark)
 
-    read_unchecked = read_bundle
-
     def find_head(self, mc_seqno: int) -> McHead | None:
         """Return the packages' masterchain block at a seqno; None if there is none."""
         try:
@@ -186,10 +184,6 @@ class PackSource:
             return None
         gen_utime = read_header(parse_boc(block.data)).gen_utime
         return McHead(mc_seqno, block.id.root_hash, gen_utime)
-
-    def zero_states(self) -> tuple[ZeroState, ...]:
-        """Return an empty tuple: packages contain no states."""
-        return ()
 
     def describe(self) -> dict[str, str]:
         """Return the fingerprint for the commit log: the numbers of the packages."""
