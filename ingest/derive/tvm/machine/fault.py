@@ -1,7 +1,6 @@
 """Exceptions of a run, with their exit codes."""
 
 from dataclasses import dataclass
-from typing import Any
 
 
 class Exit:
@@ -22,10 +21,9 @@ class Exit:
 
 @dataclass(eq=False)
 class VmError(Exception):
-    """An exception that code can catch: an exit code, and its argument, a stack value."""
+    """An exception that code can catch, with its exit code."""
 
     code: int
-    argument: Any = 0
 
 
 class OutOfGas(Exception):

@@ -432,7 +432,7 @@ class Machine:
                 try:
                     self._run_until_thrown(target)
                 except VmError as error:
-                    target = self.throw(error.code, error.argument)
+                    target = self.throw(error.code)
                 except IndexError:  # steps index the stack without asking how deep it is
                     target = self.throw(Exit.STACK_UNDERFLOW)
         except Quit as ended:
