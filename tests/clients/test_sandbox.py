@@ -13,8 +13,8 @@ from tests.commands import run_program
 from tests.ingest.derive.tvm.contracts import Contract, list_calls, read_lake, read_recorded
 from tests.ingest.derive.tvm.machine.differences import SANDBOX, list_unexplained
 from tests.ingest.derive.tvm.machine.drawing import draw_program
-from tests.ingest.derive.tvm.machine.test_run import GAS, make_context
-from tests.ingest.derive.tvm.programs import make_data
+from tests.ingest.derive.tvm.machine.test_run import GAS
+from tests.ingest.derive.tvm.programs import make_context, make_data
 from tonlake.ingest.decode.cell.boc import parse_boc
 from tonlake.ingest.decode.cell.dictionary import iter_hashmap
 from tonlake.ingest.decode.cell.writer import serialize_boc

@@ -1,6 +1,7 @@
 """A pool of TVM workers with generous limits; separate tests cover the limits."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,3 +16,9 @@ def pool(tvm: None) -> Iterator[TvmPool]:
     running = TvmPool(TvmSettings(wall_ms=20_000))
     yield running
     running.close()
+
+
+@pytest.fixture(scope="session")
+def config(shared: Path) -> bytes:
+    """The configuration that the recorded programs ran with."""
+    return (shared / "data" / "configs" / "mainnet_config_tonutils.boc").read_bytes()

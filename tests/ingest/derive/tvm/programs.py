@@ -13,6 +13,7 @@ from tonlake.ingest.derive.tvm.call import (
     join_config,
     make_version_param,
 )
+from tonlake.ingest.derive.tvm.machine.run import replace_version
 
 ENDLESS_LOOP = "90EA"
 """PUSHCONT {}, AGAIN."""
@@ -68,3 +69,18 @@ def make_data() -> bytes:
     tree = CellTree()
     child = CellBuilder(tree).store_uint(9, 64).end()
     return serialize_boc(tree, [CellBuilder(tree).store_uint(7, 32).store_ref(child).end()])
+
+
+def make_context(config: bytes, version: int, previous: PreviousBlocks | None) -> Context:
+    """Return the surroundings of the recorded programs."""
+    return Context(
+        workchain=0,
+        account=bytes([0x11]) * 32,
+        now=1_750_000_000,
+        balance=123_456_789_012,
+        currencies={},
+        config=replace_version(config, version),
+        version=version,
+        previous=previous,
+        seed=bytes([7]) * 32,
+    )

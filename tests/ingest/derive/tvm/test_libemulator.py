@@ -10,19 +10,12 @@ import msgspec
 import pytest
 
 from tests.conftest import read_lines
-from tests.ingest.derive.tvm.programs import make_data
+from tests.ingest.derive.tvm.programs import CONTEXT, make_call, make_context, make_data
 from tests.ingest.derive.tvm.replay import Replay, replay_all
 from tests.patience import compose
-from tonlake.ingest.decode.cell.boc import parse_boc
-from tonlake.ingest.decode.cell.build import CellBuilder
-from tonlake.ingest.decode.cell.dictionary import iter_hashmap
-from tonlake.ingest.decode.cell.writer import serialize_boc, serialize_single
 from tonlake.ingest.derive.tvm.call import (
     VERSION_PARAM,
-    Context,
     EmulationCall,
-    GetMethodCall,
-    NetworkConfig,
     StackLimits,
     join_config,
     make_version_param,
@@ -67,47 +60,19 @@ def test_transactions_of_the_demo_node(pool: TvmPool, demo_lake: Path) -> None:
     assert verdict.equal["external"] == 300
 
 
-@pytest.fixture(scope="module")
-def config(shared: Path) -> NetworkConfig:
-    """The configuration that the drawn programs ran with, at version 11."""
-    path = shared / "data" / "configs" / "mainnet_config_tonutils.boc"
-    tree = parse_boc(path.read_bytes())
-    params = {
-        key - (key >> 31 << 32): serialize_boc(tree, [value.load_ref()])
-        for key, value in iter_hashmap(tree, tree.roots[0], 32)
-    }
-    version = CellBuilder().store_uint(0xC4, 8).store_uint(11, 32).store_uint(494, 64)
-    params[VERSION_PARAM] = serialize_boc(version.tree, [version.end()])
-    return join_config(tuple(sorted(params.items())))
+GAS_CONSUMED = "F807"
+"""An instruction since version 4."""
 
 
-def make_call(code: bytes, config: NetworkConfig) -> GetMethodCall:
-    """Return a get-method on the account of the drawn programs."""
-    context = Context(
-        workchain=0,
-        account=bytes([0x11]) * 32,
-        now=1_750_000_000,
-        balance=123_456_789_012,
-        currencies={},
-        config=config.root,
-        version=config.version,
-        previous=None,
-    )
-    return GetMethodCall(code, make_data(), (0,), context, gas_limit=1_000_000)
-
-
-GAS_CONSUMED = serialize_single(b"\x00\x04\xf8\x07")
-"""GASCONSUMED, an instruction since version 4."""
-
-
-def test_drawn_programs_end_as_in_the_node(
-    pool: TvmPool, config: NetworkConfig, shared: Path
-) -> None:
+def test_drawn_programs_end_as_in_the_node(pool: TvmPool, config: bytes, shared: Path) -> None:
+    context = make_context(config, 11, None)
     drawn = read_lines(shared / "data" / "tvm" / "programs.jsonl.zst")
     mine = [row for row in drawn if row["v"] == 11][::5]
     different = []
     for row in mine:
-        outcome = pool.run_get_method(make_call(base64.b64decode(row["code"]), config))
+        code = base64.b64decode(row["code"])
+        call = make_call(code, 0, data=make_data(), context=context, gas_limit=1_000_000)
+        outcome = pool.run_get_method(call)
         wanted = row["exit"], row["gas"], read_stack(base64.b64decode(row["stack"]), LIMITS)
         if (outcome.exit_code, outcome.gas_used, outcome.stack) != wanted:
             different.append((row["op"], outcome.exit_code))
@@ -124,19 +89,25 @@ def test_the_version_is_found_by_trying(library: str) -> None:
 
 
 def test_a_lake_without_a_configuration_has_the_version(pool: TvmPool) -> None:
-    alone = join_config(((VERSION_PARAM, make_version_param(4)),))
-    outcome = pool.run_get_method(make_call(GAS_CONSUMED, alone))
+    alone, before = (
+        msgspec.structs.replace(
+            CONTEXT,
+            version=version,
+            config=join_config(((VERSION_PARAM, make_version_param(version)),)).root,
+        )
+        for version in (4, 3)
+    )
+    outcome = pool.run_get_method(make_call(GAS_CONSUMED, 0, data=make_data(), context=alone))
     assert (outcome.exit_code, outcome.stack) == (0, (0, 26))
-    before = join_config(((VERSION_PARAM, make_version_param(3)),))
-    assert pool.run_get_method(make_call(GAS_CONSUMED, before)).exit_code == 6
+    call = make_call(GAS_CONSUMED, 0, data=make_data(), context=before)
+    assert pool.run_get_method(call).exit_code == 6
 
 
-def test_what_the_library_does_not_accept_is_refused(pool: TvmPool, config: NetworkConfig) -> None:
-    call = make_call(GAS_CONSUMED, config)
+def test_what_the_library_does_not_accept_is_refused(pool: TvmPool) -> None:
     with pytest.raises(TvmRefusal, match="method id"):
-        pool.run_get_method(msgspec.structs.replace(call, stack=(1 << 31,)))
+        pool.run_get_method(make_call(GAS_CONSUMED, 1 << 31, data=make_data()))
     with pytest.raises(TvmRefusal, match="code or the data"):
-        pool.run_get_method(msgspec.structs.replace(call, code=b"none"))
+        pool.run_get_method(make_call(b"none", 0, data=make_data()))
 
 
 def test_a_path_to_nothing_is_named(tmp_path: Path) -> None:
