@@ -33,7 +33,8 @@ traced as not materialized (
     select
         moved.*,
         trace_id, -- part: trace
-        body_comment(decoded_opcode, decoded) as comment, -- part: body
+        -- Not a filter on bodies alone: those of all times would be searched.
+        case when moved.body_hash is not null then body_comment(decoded_opcode, decoded) end as comment, -- part: body
     from moved
     -- As in each_row, for the joins below.
     semi join (select unnest([true, false]) as is_master) as either -- part: looked_up

@@ -46,7 +46,19 @@ def test_a_filter_prunes_the_joined_table(
 ) -> None:
     value = lake.execute(RARE.format(base, table)).fetchall()[0][0]
     shown = f"unhex('{value.hex()}')" if isinstance(value, bytes) else value
-    statement = f"from {view} where {column} = {shown}"
+    assert_prunes(lake, f"from {view} where {column} = {shown}", joined)
+
+
+@pytest.mark.parametrize("view", ["v_messages", "v_transfers"])
+def test_a_search_in_the_comments_of_a_time_prunes_the_bodies(
+    lake: DuckDBPyConnection, view: str
+) -> None:
+    middle = lake.execute(MIDDLE.format(view)).fetchall()[0][0]
+    assert_prunes(lake, f"from {view} where comment like '%e%' and time >= '{middle}'", "decoded")
+
+
+def assert_prunes(lake: DuckDBPyConnection, statement: str, joined: str) -> None:
+    """Check that the scans of a column of a joined table get the keys of the rows to join."""
     assert lake.execute(statement).fetchall()
     plan = lake.execute(f"explain (analyze, format json) {statement}").fetchall()[0][1]
     scans = [scan for node in json.loads(plan)["operator"] for scan in find_scans(node, joined)]
