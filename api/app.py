@@ -1,7 +1,5 @@
 """Builds the HTTP application: both versions of the API over one lake."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time
@@ -133,7 +131,7 @@ def create_app(
     lake_dir: Path,
     settings: Settings,
     clock: Callable[[], float] = time.monotonic,
-    servers: StateServers | None = None,
+    servers: "StateServers | None" = None,
 ) -> Service:
     """Return the service over the lake in ``lake_dir``, which may still be empty.
 

@@ -1,7 +1,5 @@
 """Errors of the lake package."""
 
-from __future__ import annotations
-
 import errno
 import os
 
@@ -60,7 +58,7 @@ class LakeCorrupt(LakeError):
         return self.reason if self.advice == RESTORE else f"{self.reason}; {self.advice}"
 
     @classmethod
-    def unreadable(cls, file: str, error: OSError, where: str = "") -> LakeCorrupt:
+    def unreadable(cls, file: str, error: OSError, where: str = "") -> "LakeCorrupt":
         """Return the error of an unreadable file; missing permissions are not damage."""
         text = os.strerror(error.errno) if error.errno else error
         return cls(file, f"it cannot be read{where} ({text})", advise(error) or RESTORE)

@@ -5,8 +5,6 @@ servers prove at one block is valid until a block touches the account, if no blo
 between.
 """
 
-from __future__ import annotations
-
 import base64
 import logging
 import threading
@@ -220,7 +218,7 @@ class FetchedAccount(msgspec.Struct, frozen=True):
 class AccountFetcher:
     """Fetches accounts for the API and commits them to the lake if it is writable."""
 
-    def __init__(self, lake_dir: Path, servers: StateServers, settings: Settings) -> None:
+    def __init__(self, lake_dir: Path, servers: "StateServers", settings: Settings) -> None:
         """Take ownership of ``servers``; ``close`` commits what is left and closes them."""
         self._lake_dir, self._servers, self._settings = lake_dir, servers, settings
         self._lock = threading.Lock()

@@ -1,7 +1,5 @@
 """The command ``tonlake demo``: ingests, checks and serves a small genuine node database."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any

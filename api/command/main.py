@@ -1,7 +1,5 @@
 """The command ``tonlake``: combines the commands of all packages."""
 
-from __future__ import annotations
-
 import atexit
 import difflib
 import gc
@@ -126,7 +124,7 @@ class LazyGroup(click.Group):
             )
 
 
-def compose_settings() -> Settings:
+def compose_settings() -> "Settings":
     """Return the settings from the environment, for click's context object."""
     from tonlake.api.command.loading import load_settings  # noqa: PLC0415 - not for --help
 

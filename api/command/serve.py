@@ -3,8 +3,6 @@
 A child process, such as a follower, is started again when it exits.
 """
 
-from __future__ import annotations
-
 import errno
 import gc
 import logging
@@ -185,7 +183,7 @@ def serve_command(
     )
 
 
-def _open_servers(config: Path, settings: Settings) -> StateServers:
+def _open_servers(config: Path, settings: Settings) -> "StateServers":
     """Return the lite servers of a configuration; exit with an error if it is invalid."""
     # Loading takes half a second, which other commands do without.
     from tonlake.api.chain.account import TIMEOUT_MS  # noqa: PLC0415
@@ -257,7 +255,7 @@ def serve_lake(
     host: str,
     port: int,
     tails: Mapping[str, Sequence[str]] = MappingProxyType({}),
-    servers: StateServers | None = None,
+    servers: "StateServers | None" = None,
 ) -> None:
     """Serve a lake until the process is stopped; print the addresses.
 

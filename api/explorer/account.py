@@ -1,7 +1,5 @@
 """Renders an account page: state, QR code, jettons with their value, NFTs and history."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
@@ -354,7 +352,7 @@ def show_account(question: PageRequest) -> Shown:
     return Shown("account.html", f"Account {question.names.label(raw)}", values)
 
 
-def _draw_balance(question: PageRequest, address: Address) -> Steps | None:
+def _draw_balance(question: PageRequest, address: Address) -> "Steps | None":
     rows = question.call.reader.rows(
         "explorer/balances", workchain=address.workchain, account=address.account, limit=CHART_ROWS
     )

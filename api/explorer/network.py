@@ -3,8 +3,6 @@
 Parameters and the data of the elector and of staking pools are decoded by ``config.tlb``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -49,13 +47,13 @@ The configuration contract (``config-code.fc``) acts on -999 and -1000 besides s
 """
 
 
-def decode_param(number: int, boc: bytes) -> Object | None:
+def decode_param(number: int, boc: bytes) -> "Object | None":
     """Decode the bag of a configuration parameter; None if its format is unknown."""
     sign = "Minus" if number < 0 else ""
     return decode_data(f"Param{sign}{abs(number)}", boc)
 
 
-def decode_data(name: str, boc: bytes) -> Object | None:
+def decode_data(name: str, boc: bytes) -> "Object | None":
     """Decode a bag of cells as the type ``name`` of ``config.tlb``; None if it does not fit."""
     try:
         tree = parse_boc(boc)

@@ -5,8 +5,6 @@ proxy, trusted or not, is never local, wherever its connection comes from. Refus
 before even a cached response is sent.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections import OrderedDict
@@ -71,7 +69,7 @@ class Gate:
     The error is raised inside the application, by `refuse`, so that it is rendered like any other.
     """
 
-    def __init__(self, app: ASGIApp, rules: AccessRules, *, trusted: list[str]) -> None:
+    def __init__(self, app: ASGIApp, rules: "AccessRules", *, trusted: list[str]) -> None:
         self._app, self._rules = app, rules
         self._forward: Any = ProxyHeadersMiddleware(cast("Any", self._take_forwarded), trusted)
 

@@ -6,8 +6,6 @@ a timer of its own, and closes those that are silent. The kernel closes those th
 (``STALLED_S``); the registry does so sooner while memory is scarce.
 """
 
-from __future__ import annotations
-
 import asyncio
 import resource
 import socket
@@ -84,7 +82,7 @@ _TOO_MANY = _write_refusal(b"429 Too Many Requests", b"Too many connections are 
 class Connection(HttpToolsProtocol):
     """One connection of a client; a WebSocket's leaves it when the request is upgraded."""
 
-    def __init__(self, connections: Connections, **inputs: Any) -> None:  # noqa: ANN401
+    def __init__(self, connections: "Connections", **inputs: Any) -> None:  # noqa: ANN401
         """Store the registry; ``inputs`` are what the server passes."""
         super().__init__(**inputs)
         self._connections = connections

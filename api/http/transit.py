@@ -6,8 +6,6 @@ until it is complete, the request does not count as in flight and takes no threa
 sent in pieces, as fast as its client reads.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import defaultdict
 from typing import Any
@@ -52,7 +50,7 @@ class Load:
 
     __slots__ = ("_transit", "address", "connection", "held")
 
-    def __init__(self, transit: Transit, scope: Scope) -> None:
+    def __init__(self, transit: "Transit", scope: Scope) -> None:
         self._transit, self.held = transit, 0
         self.address = read_address(scope)
         self.connection: Connection | None = scope["state"].get(CONNECTION)

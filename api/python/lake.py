@@ -1,7 +1,5 @@
 """A lake in Python: ``tonlake.open``, ``tonlake.demo`` and ``tonlake.decode``."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import tempfile
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def scan_table(opened: Opened, table: Table) -> pl.LazyFrame:
+def scan_table(opened: Opened, table: Table) -> "pl.LazyFrame":
     """Return ``Lake.table``; nothing is read yet."""
     need("polars", "Lake.table()")
     import polars as pl  # noqa: PLC0415 - an extra
@@ -135,7 +133,7 @@ class Lake:
             found = self._opened.reader().table(query.name, **read_values(query, parameters))
         return self._show(found, query.sql)
 
-    def table(self, name: str) -> pl.LazyFrame:
+    def table(self, name: str) -> "pl.LazyFrame":
         """Return a table as a lazy Polars frame; a filter on ``day`` reads only those days' files.
 
         These are the rows of the files: a cell of ``state_cells`` may occur more than once.
@@ -224,7 +222,7 @@ class Lake:
         with self._opened.source.naming_faults():
             return open_trace(self._opened, any_hash)
 
-    def at(self, snapshot: int | None = None) -> Lake:
+    def at(self, snapshot: int | None = None) -> "Lake":
         """Return the lake as of a commit, the newest by default. Raises SnapshotNotFound."""
         return Lake(self._opened.source.open(snapshot))
 

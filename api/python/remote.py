@@ -1,7 +1,5 @@
 """A lake behind an HTTP service: ``tonlake.connect``, with the interface of ``tonlake.open``."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
@@ -72,7 +70,7 @@ class RemoteLake:
         query = find_query(name)
         return self.sql(fill_query(query, read_values(query, parameters)))
 
-    def account(self, name: str) -> RemoteAccount:
+    def account(self, name: str) -> "RemoteAccount":
         """Return an account by its address in any notation, which the service parses."""
         return RemoteAccount(self, name)
 

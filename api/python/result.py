@@ -3,8 +3,6 @@
 Account ids are shown as friendly addresses.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -114,7 +112,7 @@ class Result:
         """Export the rows by the Arrow PyCapsule interface."""
         return self._table.__arrow_c_stream__(requested_schema)
 
-    def pl(self) -> pl.DataFrame:
+    def pl(self) -> "pl.DataFrame":
         """Return the rows as a Polars frame; raise ImportError if Polars is not installed."""
         need("polars", "Result.pl()")
         import polars  # noqa: ICN001, PLC0415 - an extra
@@ -122,7 +120,7 @@ class Result:
         frame = polars.from_arrow(self._table)
         return frame if isinstance(frame, polars.DataFrame) else frame.to_frame()
 
-    def df(self) -> pd.DataFrame:
+    def df(self) -> "pd.DataFrame":
         """Return the rows as a pandas frame; scaled amounts as doubles, which can be plotted.
 
         Whole decimals, such as amounts in the smallest unit, stay exact: Python's ``Decimal``.

@@ -1,7 +1,5 @@
 """Opens snapshots of a lake in a local folder or in object storage."""
 
-from __future__ import annotations
-
 import os
 import threading
 import weakref
@@ -57,7 +55,7 @@ class LakeSource:
         """The commit log of a local lake, read incrementally; None in object storage."""
         return LogReader(self.place) if isinstance(self.place, Path) else None
 
-    def open(self, number: int | None = None) -> Opened:
+    def open(self, number: int | None = None) -> "Opened":
         """Open the lake as of a commit, by default the newest; raises as ``tonlake.open``."""
         if self.storage is not None:
             snapshot = open_remote(self.storage, number)

@@ -9,8 +9,6 @@ for these names, string constants included, as a string may name a table. Functi
 SQL would circumvent that and are refused, too.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

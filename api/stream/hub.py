@@ -6,8 +6,6 @@ and then joins the live clients between two commits: no event is lost or sent tw
 server was restarted meanwhile.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -1,7 +1,5 @@
 """Streams over HTTP: server-sent events and a WebSocket, with the same events."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator
@@ -76,7 +74,7 @@ def _stream(request: ApiRequest, query: StreamQuery) -> Stream:
     return Stream(_write_frames(hub, client), media_type="text/event-stream", headers=headers)
 
 
-async def _write_frames(hub: Hub, client: Client) -> AsyncIterator[bytes]:
+async def _write_frames(hub: "Hub", client: Client) -> AsyncIterator[bytes]:
     """Yield the frames of server-sent events for a client."""
     state = {"status": "subscribed", "last_event_id": str(client.sent)}
     try:

@@ -7,8 +7,6 @@ that it selects, and in it the digest of the source's whole entry. The copy is a
 storage.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -107,7 +105,7 @@ def open_pull(
     *,
     key: str = "",
     on_file: Callable[[int, int], None] = lambda _done, _all: None,
-) -> Iterator[Puller]:
+) -> Iterator["Puller"]:
     """Yield a puller that copies the lake at ``place``, once or repeatedly.
 
     ``target`` is a folder, or ``s3://bucket/prefix``, into which one process may copy at a time.

@@ -5,21 +5,17 @@ a batch of bodies to the field's values. DuckDB calls those of the columns that 
 only for messages with the opcode, which is a filter on the files of messages.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import pyarrow as pa
+from duckdb import DuckDBPyConnection
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from tonlake.lake.duck.connection import NAMES_TAKEN
 from tonlake.lake.duck.statement import join_scripts, quote, quote_name
 from tonlake.lake.errors import QueryError
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 FieldKind = Literal["bool", "int", "amount", "text", "bytes", "string", "address", "json"]
 

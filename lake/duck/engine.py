@@ -1,7 +1,5 @@
 """Opens an empty DuckDB database with the lake's settings, and restricts its file access."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +16,7 @@ hundreds of state cells at a time. Comparing each row with a thousand keys takes
 than the join alone if no filter excludes rows."""
 
 
-def begin_database(settings: LakeSettings, spill: Path | None = None) -> DuckDBPyConnection:
+def begin_database(settings: LakeSettings, spill: Path | None = None) -> "DuckDBPyConnection":
     """Return an empty in-memory database, which can access every file until it is locked."""
     # Takes 14 MiB and 0.07 s; an ingest seldom needs it.
     import duckdb  # noqa: PLC0415
@@ -42,7 +40,7 @@ def begin_database(settings: LakeSettings, spill: Path | None = None) -> DuckDBP
     return connection
 
 
-def lock_database(connection: DuckDBPyConnection, *folders: str) -> None:
+def lock_database(connection: "DuckDBPyConnection", *folders: str) -> None:
     """Restrict a database permanently to the files in some folders."""
     if folders:
         connection.execute("set allowed_directories = $folders", {"folders": list(folders)})

@@ -1,7 +1,5 @@
 """Limits of queries: their time, and the rows that SQL must read, estimated from row groups."""
 
-from __future__ import annotations
-
 import signal
 import threading
 import time
@@ -77,7 +75,7 @@ WATCH = Watch()
 
 
 @contextmanager
-def ended_by_interrupt(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+def ended_by_interrupt(connection: "duckdb.DuckDBPyConnection") -> Iterator[None]:
     """Let Ctrl-C end a statement at once: DuckDB alone waits until its threads have finished it."""
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
@@ -85,7 +83,7 @@ def ended_by_interrupt(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
         return
     pressed = threading.Event()
 
-    def stop(number: int, frame: FrameType | None) -> None:
+    def stop(number: int, frame: "FrameType | None") -> None:
         pressed.set()
         connection.interrupt()
         before(number, frame)

@@ -1,7 +1,5 @@
 """Views over user-defined tables, and queries of one of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
@@ -175,7 +173,7 @@ def render_own_views(
 
 
 def add_own_views(
-    connection: DuckDBPyConnection, lake_dir: Path, settings: LakeSettings, statement: str | None
+    connection: "DuckDBPyConnection", lake_dir: Path, settings: LakeSettings, statement: str | None
 ) -> None:
     """Create the views of user-defined tables on a connection that may read the lake's folder."""
     root = name_root(lake_dir)

@@ -10,8 +10,6 @@ place of ``=``. For many rows that takes longer: each is compared with all other
 lines that end with ``-- many`` are left out: other keys of the join find few rows.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
@@ -88,7 +86,7 @@ def cut_parts(sql: str, unread: Collection[str] = (), empty: Collection[str] = (
 
 
 def list_unread(
-    connection: duckdb.DuckDBPyConnection, statement: str | None, views: Iterable[str]
+    connection: "duckdb.DuckDBPyConnection", statement: str | None, views: Iterable[str]
 ) -> tuple[str, ...]:
     """Return the parts of which a statement reads no column, for sure, and what it asks for."""
     if statement is None or VIEWS_IN_PARTS.isdisjoint(views):

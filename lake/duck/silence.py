@@ -6,8 +6,6 @@ no row, whether written beside the column, as a bound, or in VALUES that are joi
 begins in the middle of the chain does not know all accounts.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -74,7 +72,7 @@ _OF_ALL_ACCOUNTS = ("latest_", "v_accounts", "v_balances", "v_jettons", "balance
 
 
 def check_literals(
-    connection: duckdb.DuckDBPyConnection, query: str, parameters: Mapping[str, object]
+    connection: "duckdb.DuckDBPyConnection", query: str, parameters: Mapping[str, object]
 ) -> None:
     """Raise QueryError if a column, by its own name, is compared with a value it never holds."""
     if "'" not in query and not parameters and not _LARGE.search(query):
@@ -100,7 +98,7 @@ def check_literals(
                 raise QueryError(f"tables hold raw addresses: write {raw!r} in place of {text!r}")
 
 
-def _list_passed(root: Node, scope: _Scope, parameters: Mapping[str, object]) -> Iterator[str]:
+def _list_passed(root: Node, scope: "_Scope", parameters: Mapping[str, object]) -> Iterator[str]:
     """Yield the texts that reach a comparison through functions, cases or lambdas.
 
     Not those that are only selected, compared with a column that is known, or arguments of macros.

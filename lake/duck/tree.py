@@ -3,8 +3,6 @@
 Filters on the text of an address get one on the account id: files have bounds of ids, not of texts.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from operator import itemgetter
@@ -31,7 +29,7 @@ _kept: dict[str, list[Node]] = {}
 """Nodes of the statements parsed last, which callers share: some 40 bytes a character."""
 
 
-def list_nodes(connection: duckdb.DuckDBPyConnection, statement: str) -> list[Node]:
+def list_nodes(connection: "duckdb.DuckDBPyConnection", statement: str) -> list[Node]:
     """Return all nodes of a query, or of the one that is explained; of others, an ``error``."""
     nodes = _kept.get(statement)
     if nodes is None:
@@ -87,7 +85,7 @@ _ADDRESS = re.compile(r"-?[0-9]{1,9}:([0-9A-F]{64})")
 _COLUMN = re.compile(rb"""((?:[\w"]+\.)?)[\w"]+\s*(=|in\b)""", re.IGNORECASE)
 
 
-def filter_accounts(connection: duckdb.DuckDBPyConnection, query: str) -> str:
+def filter_accounts(connection: "duckdb.DuckDBPyConnection", query: str) -> str:
     """Return a query that compares the account id, too, where it compares an address.
 
     These are conditions ``address = '0:…'`` and ``in ('0:…', …)`` of WHERE, all of which must hold,

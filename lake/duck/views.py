@@ -9,8 +9,6 @@ DuckDB looks the functions that a macro calls up in the schemas of the caller, s
 catalogue each macro is free of calls to the others: ``tonlake.ton_friendly(…)`` would fail.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

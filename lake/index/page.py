@@ -1,7 +1,5 @@
 """Pages over several segments: walks rows in order, and reads no more of them than needed."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import merge
@@ -249,7 +247,7 @@ class Listed(NamedTuple):
     segment: Segment
     rows: Sequence[int]
 
-    def cut(self, first: int | None, last: int | None, *, by_time: bool = False) -> Listed:
+    def cut(self, first: int | None, last: int | None, *, by_time: bool = False) -> "Listed":
         """Return those from a logical time to another, or ``by_time``, Unix seconds."""
         if first is None and last is None:
             return self

@@ -1,7 +1,5 @@
 """Verifies files against their digests, because DuckDB does not notice bit rot in Parquet."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import os
@@ -150,7 +148,7 @@ _IDLE_S = 1.0
 class Recheck:
     """A thread that rereads every file of the newest snapshot once per period, evenly spread."""
 
-    def __init__(self, newest: Callable[[], Snapshot | None], period_s: float) -> None:
+    def __init__(self, newest: "Callable[[], Snapshot | None]", period_s: float) -> None:
         """Take ``newest``, which returns the open snapshot or None; a period of 0 means never."""
         self._newest, self._period_s = newest, period_s
         self._stopped = threading.Event()
@@ -188,7 +186,7 @@ class Recheck:
             yield self._period_s * file.bytes / size
             self._check(snapshot, file)
 
-    def _check(self, snapshot: Snapshot, file: DataFile) -> None:
+    def _check(self, snapshot: "Snapshot", file: DataFile) -> None:
         try:
             with (snapshot.lake_dir / file.stored).open("rb", buffering=0) as stream:
                 drop_cached_pages(stream.fileno())  # the next read is from disk

@@ -22,8 +22,6 @@ Their columns do not change. There is one file per table, at a place from the fi
 the last, in the folder of the last one's day: queries find them as if all other rows still existed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial

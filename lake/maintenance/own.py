@@ -4,8 +4,6 @@ The rows of a table are the results of its statement over each UTC day or commit
 is rebuilt once the data files that the statement could read change.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil
@@ -16,8 +14,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
+import duckdb
 import msgspec
 
 from tonlake.lake.duck.answer import ask, naming_the_fault, write_parquet
@@ -54,9 +53,6 @@ from tonlake.lake.log.state import DataFile, LogReader, check_lake
 from tonlake.lake.process import Child, run_child, start_child
 from tonlake.lake.schema import SCHEMA_VERSION
 from tonlake.lake.settings import LakeSettings
-
-if TYPE_CHECKING:
-    import duckdb
 
 PART_S = 600.0
 """Time limit of a table's statement for one day or commit, in seconds."""

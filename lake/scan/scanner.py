@@ -4,13 +4,11 @@ The rows of a stretch of blocks are read by one statement over the files that ha
 put in the order of their masterchain blocks.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import duckdb
 import msgspec
@@ -33,9 +31,6 @@ from tonlake.lake.schema import MESSAGES, TABLES, Table
 from tonlake.lake.settings import LakeSettings
 from tonlake.lake.storage.storage import Storage
 
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
 READ_VALUES = 1 << 22
 """Approximate number of values that a statement reads, of rows that pass filters or not."""
 
@@ -54,7 +49,7 @@ class ScannedPart(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def _open_database(settings: LakeSettings, root: str) -> DuckDBPyConnection:
+def _open_database(settings: LakeSettings, root: str) -> duckdb.DuckDBPyConnection:
     """Return a database that reads a folder, if any, for one thread a cursor; it opens in 20 ms."""
     database = begin_database(msgspec.structs.replace(settings, duckdb_threads=1))
     database.execute("set async_threads = 1")  # the default is 8 for each database

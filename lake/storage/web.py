@@ -4,8 +4,6 @@ A download that breaks off is resumed by a range request; if the server does not
 beginning is read again and skipped. The reader verifies the content.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Generator
@@ -89,7 +87,7 @@ class WebFolder:
         finally:
             self._idle.put(client)
 
-    def _read(self, client: httpx.Client, path: str) -> Generator[bytes]:
+    def _read(self, client: "httpx.Client", path: str) -> Generator[bytes]:
         """Yield the bytes of a file through one client; as ``chunks``."""
         at, attempts = 0, 0
         while True:
@@ -124,7 +122,7 @@ class WebFolder:
                 )
             time.sleep(wait_s)
 
-    def _find_begin(self, path: str, answer: httpx.Response, at: int) -> int | None:
+    def _find_begin(self, path: str, answer: "httpx.Response", at: int) -> int | None:
         """Return the offset at which a response begins; None: complete. Raises as ``chunks``."""
         status = answer.status_code
         if status == HTTPStatus.OK:

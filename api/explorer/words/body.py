@@ -1,7 +1,5 @@
 """Turns decoded message bodies into trees of names and values."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -69,7 +67,7 @@ class Node(msgspec.Struct, frozen=True):
     name: str
     text: str = ""
     is_account: bool = False
-    children: tuple[Node, ...] = ()
+    children: tuple["Node", ...] = ()
 
 
 def list_body(message: Message) -> tuple[Node, ...]:
