@@ -17,7 +17,9 @@ from pathlib import Path
 _PROC = Path("/proc/self")
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 _SECCOMP_SET_MODE_FILTER, _TSYNC = 1, 1
-_M_ARENA_MAX = -8
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
+_LARGE_BYTES = 8 << 20
+"""Buffers from this size on go back to the system as they are freed; so do as many free bytes."""
 
 
 def sync(descriptor: int) -> None:
@@ -112,9 +114,15 @@ def return_memory() -> None:
     _call("malloc_trim", 0)
 
 
-def limit_arenas() -> None:
-    """Let threads share two arenas of glibc (``mallopt``): each keeps free memory in pieces."""
+def keep_heap_small() -> None:
+    """Let glibc keep little free memory (``mallopt``): in each process, before it has threads.
+
+    Each arena keeps free memory in pieces, so threads share two. By default the larger buffers
+    are that were freed, the more stay in the heap, between others.
+    """
     _call("mallopt", _M_ARENA_MAX, 2)
+    _call("mallopt", _M_MMAP_THRESHOLD, _LARGE_BYTES)
+    _call("mallopt", _M_TRIM_THRESHOLD, _LARGE_BYTES)
 
 
 def drop_cached_pages(descriptor: int) -> None:

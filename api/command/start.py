@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from tonlake.lake.process import share_with_arrow
-from tonlake.lake.system import limit_arenas
+from tonlake.lake.system import keep_heap_small
 
 
 def start(**options: Any) -> None:  # noqa: ANN401 - those of click
@@ -16,7 +16,7 @@ def start(**options: Any) -> None:  # noqa: ANN401 - those of click
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     share_with_arrow()
-    limit_arenas()  # a server's most private memory falls by a quarter, and stays level
+    keep_heap_small()  # the most private memory of a server or an ingest falls
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads only wait, busily
     gc.disable()  # collections while modules are loaded take a fifth of a second and find nothing
     from tonlake.api.command.main import main  # noqa: PLC0415 - part of the loading

@@ -26,7 +26,6 @@ from rich.progress import (
 from tonlake.ingest.blocks import BlockSource
 from tonlake.ingest.command.node import choose_folder, keep_apart, node_option, required_node_option
 from tonlake.ingest.decode import native
-from tonlake.ingest.decode.rows import give_arrow_its_heap
 from tonlake.ingest.errors import IngestError
 from tonlake.ingest.run.baseline import (
     BaselineProgress,
@@ -129,7 +128,6 @@ def ingest_command(  # noqa: PLR0913 - one for each option
     keep_apart(lake, node, packs)
     range_text = _join_range(span, first, last, follow=follow)
     origin = Origin(node, packs, liteserver)
-    give_arrow_its_heap()
     with failing_cleanly(IngestError):
         settings = read_settings(IngestSections)
         if dataset is not None and days is not None:
@@ -360,7 +358,6 @@ def _bring_baseline(
 ) -> None:
     """Add the baseline of a lake from a node's folder, index it, and print the report."""
     settings = read_settings(IngestSections)
-    give_arrow_its_heap()
     with (
         closing(open_node(node)) as source,
         _open_stores(node) as stores,

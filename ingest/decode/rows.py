@@ -10,17 +10,6 @@ from tonlake.ingest.errors import DecodeError
 from tonlake.lake.file.rows import make_rows
 from tonlake.lake.schema import DECODED_TABLES, TABLES, Table
 
-_DECAY_MS = 100
-"""How long free memory of Arrow stays with the process; by default, it is a second."""
-
-
-def give_arrow_its_heap() -> None:
-    """Make Arrow allocate by jemalloc, if built in: it soon returns what stays free."""
-    if "jemalloc" in pa.supported_memory_backends():
-        pa.jemalloc_set_decay_ms(_DECAY_MS)
-        pa.set_memory_pool(pa.jemalloc_memory_pool())
-
-
 Row = tuple[Any, ...]
 
 

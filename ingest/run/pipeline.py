@@ -59,6 +59,7 @@ from tonlake.lake.log.place import Place, find_newest_day, read_place
 from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.snapshot import Lease
 from tonlake.lake.log.state import Commit, DataFile, LogReader, LogState, NetworkId
+from tonlake.lake.system import return_memory
 
 _ROW_BYTES = 4_000
 """Bytes of memory per transaction while a segment of some 100,000 is built."""
@@ -92,6 +93,7 @@ class Indexing:
         due = list_due(self._log.read(), self._ahead, SEGMENT_ROWS, self._easy_rows)
         if not due:
             return
+        return_memory()
         self._name()
         state = self._log.read()
         for mc_range in due:
@@ -311,8 +313,9 @@ class Pipeline:
         for name, rows in tables.items():
             self.report.rows[name] = self.report.rows.get(name, 0) + rows.num_rows
         self.done += last - first + 1
-        self._show_progress()
         batch.clear()
+        del tables, rows, cells
+        self._show_progress()  # which may build an index segment
 
     def _learn(self, tables: dict[str, pa.Table], commit: Commit) -> None:
         """Cache what the next commits are likely to look up."""

@@ -39,7 +39,6 @@ import pyarrow as pa
 from tonlake.ingest.assemble.batch import Hole, Piece, decode_chunk, measure_rows
 from tonlake.ingest.assemble.chunk import NOT_YET, VersionRegistry, explain_hole, read_chunks
 from tonlake.ingest.blocks import BlockSource
-from tonlake.ingest.decode.rows import give_arrow_its_heap
 from tonlake.ingest.errors import IngestError, SourceError
 from tonlake.ingest.settings import IngestSections, IngestSettings
 from tonlake.ingest.span import Span
@@ -48,6 +47,7 @@ from tonlake.lake.errors import LakeFull
 from tonlake.lake.log.disk import TEMPORARY_PREFIX, make_folder, naming_full_disk
 from tonlake.lake.log.state import LOG_FOLDER, LogReader
 from tonlake.lake.process import raise_file_limit
+from tonlake.lake.system import keep_heap_small
 
 if TYPE_CHECKING:
     from tonlake.ingest.source.origin import Origin
@@ -445,7 +445,7 @@ _open: Callable[[], tuple[BlockSource, VersionRegistry]] | None = None
 def _begin(lake_dir: Path, open_source: Callable[[], BlockSource]) -> None:
     """Make this process a worker, which ends with its parent."""
     global _open  # noqa: PLW0603 - functions that a worker runs need it
-    give_arrow_its_heap()
+    keep_heap_small()
 
     @cache
     def open_once() -> tuple[BlockSource, VersionRegistry]:
