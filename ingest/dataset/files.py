@@ -19,8 +19,7 @@ import pyarrow.parquet as pq
 from tonlake.ingest.errors import SourceError
 from tonlake.lake.log.ranges import Range
 from tonlake.lake.log.snapshot import parse_days
-from tonlake.lake.storage.storage import open_storage
-from tonlake.lake.storage.web import WebFolder, is_web
+from tonlake.lake.storage.storage import WebFolder, is_web, open_storage
 
 _BLOCKS = {
     "int": "workchain shard seqno mc_block_seqno global_id version flags gen_utime start_lt end_lt"

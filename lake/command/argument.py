@@ -12,8 +12,7 @@ from click import Context, Parameter
 from tonlake.lake.duck.statement import name_root
 from tonlake.lake.errors import PERMIT, LakeMisplaced
 from tonlake.lake.log.state import check_outside
-from tonlake.lake.storage.storage import is_url
-from tonlake.lake.storage.web import is_web
+from tonlake.lake.storage.storage import is_url, is_web
 
 _Command = TypeVar("_Command", bound="Callable[..., Any] | click.Command")
 

@@ -54,12 +54,13 @@ from tonlake.lake.log.state import (
 from tonlake.lake.storage.storage import (
     Source,
     Storage,
+    WebFolder,
     fetch_log,
+    is_web,
     list_log_names,
     open_storage,
     work_through,
 )
-from tonlake.lake.storage.web import WebFolder, is_web
 from tonlake.lake.system import sync
 
 STAGING_FOLDER = "_pull"

@@ -43,7 +43,7 @@ from tonlake.lake.maintenance.orphan import sweep_orphans
 from tonlake.lake.maintenance.removal import prune_lake
 from tonlake.lake.maintenance.verify import verify_lake
 from tonlake.lake.settings import LakeSections, LakeSettings
-from tonlake.lake.storage import web
+from tonlake.lake.storage import storage
 
 SETTINGS = LakeSettings()
 KILLS, MANY_KILLS = 5, 100
@@ -413,7 +413,7 @@ def test_flips(read_lake: Path, copy: Path) -> None:
 def test_a_source_that_vanishes(
     read_lake: Path, copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(web, "_PAUSE_S", 0.001)
+    monkeypatch.setattr(storage, "_PAUSE_S", 0.001)
     with serving_folder(read_lake) as server:
         server.cut_after = 1 + max(file.stat().st_size for file in read_lake.glob("_log/*.json"))
         refuse("broke off", server.url, copy, error=StorageError)
@@ -719,7 +719,7 @@ def test_a_follower(tmp_path: Path, selection: Selection) -> None:
 def test_a_follower_waits_for_its_source(
     lake: Path, copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(web, "_PAUSE_S", 0.001)
+    monkeypatch.setattr(storage, "_PAUSE_S", 0.001)
     monkeypatch.setattr("tonlake.lake.copy.follow.PAUSE_S", 0.01)
     with serving_folder(lake) as server, Following(server.url, copy, Selection()) as following:
         following.wait(3)

@@ -11,15 +11,15 @@ import pytest
 
 from tests.lake.web import WebServer, serving_folder
 from tonlake.lake.errors import StorageError
-from tonlake.lake.storage import web
-from tonlake.lake.storage.web import WebFolder
+from tonlake.lake.storage import storage
+from tonlake.lake.storage.storage import WebFolder
 
 DATA = bytes(range(256)) * 40
 
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
-    monkeypatch.setattr(web, "_PAUSE_S", 0.001)
+    monkeypatch.setattr(storage, "_PAUSE_S", 0.001)
     (tmp_path / "day=1").mkdir()
     (tmp_path / "day=1" / "file").write_bytes(DATA)
     with serving_folder(tmp_path) as started:
@@ -115,7 +115,7 @@ def test_refusals(server: WebServer, status: int, error: type[Exception], words:
 
 
 def test_an_unreachable_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web, "_PAUSE_S", 0.001)
+    monkeypatch.setattr(storage, "_PAUSE_S", 0.001)
     with serving_folder(tmp_path) as gone:
         url = gone.url
     folder = WebFolder(url)
