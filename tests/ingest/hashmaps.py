@@ -33,6 +33,15 @@ def build_hashmap(
     return builder.end()
 
 
+def build_currencies(tree: CellTree, amounts: Mapping[int, int]) -> int:
+    """Return the root cell of non-empty ``HashmapE 32 (VarUInteger 32)``: extra currencies."""
+    entries = {
+        key: lambda to, amount=amount: to.store_var_uint(amount, 5)
+        for key, amount in amounts.items()
+    }
+    return build_hashmap(tree, entries, 32)
+
+
 def _store_label(builder: CellBuilder, label: int, length: int, left: int) -> None:
     """Store HmLabel: hml_same for equal bits, hml_short up to 3 bits, hml_long above."""
     if length and label in (0, (1 << length) - 1):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tests.ingest.facts import ask
-from tests.ingest.hashmaps import build_hashmap
+from tests.ingest.hashmaps import build_currencies
 from tests.patience import compose
 from tonlake.ingest.assemble.statecell import CellFinder, CurrencyRegistry
 from tonlake.ingest.decode.cell.build import CellBuilder
@@ -34,11 +34,7 @@ STATES = pa.schema(
 def _build_cells(amounts: dict[int, int]) -> tuple[bytes, list[dict[str, Any]]]:
     """Return the root hash of a dictionary, and its cells as rows."""
     tree = CellBuilder().tree
-    entries = {
-        key: lambda cell, amount=amount: cell.store_var_uint(amount, 5)
-        for key, amount in amounts.items()
-    }
-    root = build_hashmap(tree, entries, 32)
+    root = build_currencies(tree, amounts)
     rows = []
     for cell in range(tree.count):
         packed, refs = pack_cell(tree, cell)

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.ingest.hashmaps import build_hashmap
+from tests.ingest.hashmaps import build_currencies
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import CellTree
 
@@ -80,11 +80,7 @@ class Fields:
         if not amounts:
             self.builder.store_bit(0)
             return
-        values = {
-            key: (lambda to, amount=amount: to.store_var_uint(amount, 5))
-            for key, amount in amounts.items()
-        }
-        self.builder.store_maybe_ref(build_hashmap(self.tree, values, 32))
+        self.builder.store_maybe_ref(build_currencies(self.tree, amounts))
         shown = {str(key): str(amounts[key]) for key in sorted(amounts)}
         self.columns[extra] = json.dumps(shown, separators=(",", ":"))
 

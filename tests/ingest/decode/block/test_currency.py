@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.ingest.hashmaps import build_hashmap
+from tests.ingest.hashmaps import build_currencies
 from tonlake.ingest.decode.block.message import read_address, read_extra_currencies, sign_int32
 from tonlake.ingest.decode.cell.build import CellBuilder
 from tonlake.ingest.decode.cell.tree import CellTree
@@ -24,11 +24,7 @@ def test_signs() -> None:
 @given(st.dictionaries(st.integers(0, (1 << 32) - 1), st.integers(0, (1 << 248) - 1), min_size=1))
 def test_extra_currencies_are_sorted_by_id(amounts: dict[int, int]) -> None:
     tree = CellTree()
-    values = {
-        key: (lambda to, amount=amount: to.store_var_uint(amount, 5))
-        for key, amount in amounts.items()
-    }
-    text = read_extra_currencies(tree, build_hashmap(tree, values, 32))
+    text = read_extra_currencies(tree, build_currencies(tree, amounts))
     assert text is not None
     assert list(json.loads(text).items()) == [
         (str(key), str(amounts[key])) for key in sorted(amounts)

@@ -14,7 +14,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from tests.conftest import read_lines
-from tests.ingest.hashmaps import build_hashmap, store_hashmap
+from tests.ingest.hashmaps import build_currencies, build_hashmap, store_hashmap
 from tests.ingest.networks import Cells, Network, Row, bundle_of, find_cells
 from tests.ingest.updates import end_proof, end_pruned, end_update, iter_cells, make_update, prune
 from tonlake.ingest.assemble.statecell import CellFinder, CurrencyRegistry
@@ -219,12 +219,8 @@ def test_every_form_reads_back(
     if state.account_status == "active":
         state = _build_parts(tree, state, data)
     if currencies:
-        entries = {
-            key: lambda cell, amount=amount: cell.store_var_uint(amount, 5)
-            for key, amount in currencies.items()
-        }
-        dictionary = build_hashmap(tree, entries, 32)
-        state = msgspec.structs.replace(state, extra_currencies=dictionary)
+        root = build_currencies(tree, currencies)
+        state = msgspec.structs.replace(state, extra_currencies=root)
     cell = _build_account(tree, state, extra, data)
     version = {"public_cells": 10, "dict_hash": 11}.get(extra[0])
     assert read_account(tree, cell, global_version=version) == state
