@@ -94,12 +94,12 @@ def few_imported(few_days: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 @pytest.fixture(scope="module")
-def imported(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake of that data set, for reading."""
+def imported(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of the shared data set, for reading."""
     lake = tmp_path_factory.mktemp("imported") / "lake"
-    (report,) = bring(dataset, lake)
+    (report,) = bring(shared / "data" / "dataset-demo", lake)
     assert report.ingest is not None
-    assert not report.ingest.holes
+    assert (report.ingest.committed, report.ingest.holes) == ([f"1:{LAST}"], [])
     return lake
 
 
@@ -161,15 +161,6 @@ def test_the_rows_are_those_of_the_node(demo_lake: Path, imported: Path) -> None
     for name in LACKING["blocks"]:
         assert {row[name] for row in read_table(imported, "blocks")} == {None}
     assert verify_lake(imported).damage == []
-
-
-def test_the_shared_data_set_gives_the_demo_network(
-    shared: Path, demo_lake: Path, tmp_path: Path
-) -> None:
-    (report,) = bring(shared / "data" / "dataset-demo", tmp_path)
-    assert report.ingest is not None
-    assert (report.ingest.committed, report.ingest.holes) == ([f"1:{LAST}"], [])
-    compare(demo_lake, tmp_path)
 
 
 def test_its_origin_is_recorded(imported: Path) -> None:
@@ -416,16 +407,6 @@ def test_a_masterchain_block_of_another_day_is_refused(
     far = write_changed(few, tmp_path / "far", add_far)
     with pytest.raises(SourceError, match=f"blocks 101 and {1 << 40} cannot be of one day"):
         bring(far, tmp_path / "lake")
-
-
-def test_actions_are_the_same_after_a_hole(
-    few: dict[str, list[Row]], few_days: Path, few_imported: Path, tmp_path: Path
-) -> None:
-    flawed = write_changed(few, tmp_path / "flawed", lambda copy: drop_block(copy, BORDER))
-    # With it its shard blocks are missing, which may be of those around it.
-    assert list(list_holes(bring(flawed, tmp_path / "lake"))) == [*range(118, 123)]
-    assert list_holes(bring(few_days, tmp_path / "lake")) == {}
-    assert index_rows(tmp_path / "lake", "actions") == index_rows(few_imported, "actions")
 
 
 def rewrite(path: Path, change: Any) -> None:
