@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.api.http.server import REQUEST, make_connections, read, serving
+from tests.attack.crowd import UPGRADE
 from tests.clock import Clock
 from tonlake.api.http import server
 from tonlake.api.http.server import CONNECTION, HEAD_S, PRESSED_S
@@ -31,10 +32,6 @@ async def upgrade(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "websocket.send", "text": "x" * (1 << 20)})
 
 
-UPGRADE = (
-    b"GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-)
 SILENT = {
     "nothing": b"",
     "line": b"GET /",
