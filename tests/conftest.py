@@ -14,6 +14,7 @@ import ssl
 import sys
 import tarfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
@@ -26,6 +27,7 @@ from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from tests.s3 import S3Server
+    from tonlake.ingest.blocks import McBundle
 
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -192,6 +194,15 @@ def demo_facts() -> Path:
 def demo_node(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo node's database folder, unpacked once per session."""
     return unpack(DEMO / "demo-node.tar.zst", tmp_path_factory.mktemp("demo-node"))
+
+
+@pytest.fixture(scope="session")
+def bundles(demo_node: Path) -> list[McBundle]:
+    """All bundles of the demo node, in order."""
+    from tonlake.ingest.source.node.source import open_node
+
+    with closing(open_node(demo_node)) as source:
+        return [source.read_bundle(seqno) for seqno in range(1, source.last_mc_seqno() + 1)]
 
 
 def lend(lake_dir: Path) -> Iterator[Path]:

@@ -14,7 +14,7 @@ from tests.conftest import make_once, unpack
 
 if TYPE_CHECKING:
     from tests.ingest.networks import Network
-    from tonlake.ingest.blocks import McBundle
+    from tonlake.ingest.source.node.statefile import NamedStates
 
 
 GENUINE = {
@@ -82,9 +82,10 @@ def dataset(demo_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def bundles(demo_node: Path) -> list[McBundle]:
-    """All bundles of the demo node, in order."""
+def named(demo_node: Path) -> NamedStates:
+    """The states that a masterchain block of the demo node names, before the first split."""
     from tonlake.ingest.source.node.source import open_node
+    from tonlake.ingest.source.node.statefile import name_states
 
     with closing(open_node(demo_node)) as source:
-        return [source.read_bundle(seqno) for seqno in range(1, source.last_mc_seqno() + 1)]
+        return name_states(source, 99)

@@ -16,7 +16,6 @@ from tests.ingest.simulator.node import SimulatedNode
 from tonlake.api.stream.event import TYPES
 from tonlake.api.text.encoding import encode_bytes
 from tonlake.ingest.blocks import McBundle
-from tonlake.ingest.source.node.source import open_node
 from tonlake.lake.log.following import CONFIRMED_FILE, read_confirmed
 from tonlake.lake.log.state import read_state
 
@@ -54,12 +53,6 @@ def strip(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: strip(one) for name, one in value.items() if name not in names}
     return [strip(one) for one in value] if isinstance(value, list) else value
-
-
-@pytest.fixture(scope="module")
-def bundles(demo_node: Path) -> list[McBundle]:
-    with closing(open_node(demo_node)) as source:
-        return [source.read_bundle(seqno) for seqno in range(1, LAST + 21)]
 
 
 @pytest.fixture

@@ -19,19 +19,11 @@ from tonlake.ingest.decode.cell.packed import Loaded, PackedCells, assemble_boc
 from tonlake.ingest.errors import BlockCorrupt, DecodeError
 from tonlake.ingest.source.node import statefile
 from tonlake.ingest.source.node.celldb import CellDb
-from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.source.node.statefile import NamedStates, OpenState, StateFiles, name_states
+from tonlake.ingest.source.node.statefile import NamedStates, OpenState, StateFiles
 from tonlake.lake.schema import TABLES as SCHEMA
 
 LAST = 99
 BRANCH_ACCOUNTS = 6
-
-
-@pytest.fixture(scope="module")
-def named(demo_node: Path) -> NamedStates:
-    """The states that a masterchain block of the demo node names, before the first split."""
-    with closing(open_node(demo_node)) as source:
-        return name_states(source, LAST)
 
 
 @pytest.fixture(scope="module")

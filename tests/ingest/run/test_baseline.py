@@ -32,7 +32,7 @@ from tonlake.ingest.source.node import statefile
 from tonlake.ingest.source.node.celldb import CellDb
 from tonlake.ingest.source.node.rocks import Store
 from tonlake.ingest.source.node.source import open_node
-from tonlake.ingest.source.node.statefile import NamedStates, StateFiles, StateStore, name_states
+from tonlake.ingest.source.node.statefile import NamedStates, StateFiles, StateStore
 from tonlake.ingest.source.origin import Origin
 from tonlake.lake.account import MASTERCHAIN
 from tonlake.lake.commit.delta import FOLDER, POSITION_FILE
@@ -370,13 +370,6 @@ def try_to_read(
         return read_rows(store, named), ""
     except IngestError as error:
         return None, str(error)
-
-
-@pytest.fixture(scope="module")
-def named(demo_node: Path) -> NamedStates:
-    """The states after block 99."""
-    with closing(open_node(demo_node)) as source:
-        return name_states(source, 99)
 
 
 @pytest.mark.parametrize("flips", FLIPS)
