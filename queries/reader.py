@@ -21,14 +21,8 @@ from tonlake.lake.index.answer import ANSWERS, find_answer
 from tonlake.lake.index.index import Index
 from tonlake.lake.index.segment.declared import make_record
 from tonlake.lake.log.snapshot import Snapshot
-from tonlake.queries.errors import (
-    ParameterMismatch,
-    QueryNeeded,
-    QueryTimeout,
-    QueryTooLarge,
-    QueryUnknown,
-)
-from tonlake.queries.loader import REQUIRED, NamedQuery, Parameter, load_queries
+from tonlake.queries.errors import ParameterMismatch, QueryNeeded, QueryTimeout, QueryTooLarge
+from tonlake.queries.loader import REQUIRED, NamedQuery, Parameter, find_query, load_queries
 from tonlake.queries.parameter import advise_narrowing, bind_parameters
 
 
@@ -175,9 +169,7 @@ class Reader:
         QueryUnknown, ParameterMismatch, QueryNeeded, QueryTimeout, QueryTooLarge, LakeCorrupt.
         """
         composed = find_composed(name)
-        query = load_queries().get(name) if composed is None else composed.query
-        if query is None:
-            raise QueryUnknown(f"no query is called {name!r}; see queries/**/*.sql")
+        query = find_query(name) if composed is None else composed.query
         bound = bind_parameters(query, parameters)
         if self._index is not None and name in ANSWERS:
             started_s = time.perf_counter()
@@ -195,9 +187,7 @@ class Reader:
 
     def table(self, name: str, **parameters: object) -> pa.Table:
         """Run one query by its SQL; the result has DuckDB's types. Errors are those of ``rows``."""
-        query = load_queries().get(name)
-        if query is None:
-            raise QueryUnknown(f"no query is called {name!r}; see queries/**/*.sql")
+        query = find_query(name)
         bound = bind_parameters(query, parameters)
         try:
             if parameters:

@@ -9,8 +9,8 @@ from tonlake.lake.command.cli import failing_cleanly, write_answer
 from tonlake.lake.duck.answer import TEXT_WRITERS
 from tonlake.lake.errors import EngineError
 from tonlake.lake.spark.tables import open_lake, open_session
-from tonlake.queries.errors import QueryError, QueryUnknown
-from tonlake.queries.loader import load_queries, needs_duckdb
+from tonlake.queries.errors import QueryError
+from tonlake.queries.loader import find_query, load_queries, needs_duckdb
 from tonlake.queries.parameter import read_parameters
 
 
@@ -53,9 +53,7 @@ def spark_sql_command(  # noqa: PLR0913 - one for each option
     if name is None or (place is None and not translate):
         raise click.UsageError("name a query and a --lake, or use --list")
     with failing_cleanly(QueryError):
-        query = load_queries().get(name)
-        if query is None:
-            raise QueryUnknown(f"no query is called {name!r}; see: tonlake spark sql --list")
+        query = find_query(name)
         parameters = read_parameters(query, read_pairs(options, "--param"))
         if translate or place is None:
             if find_spec("sqlglot") is None:

@@ -19,7 +19,7 @@ from sqlglot.dialects.spark import Spark
 
 from tonlake.lake.duck.connection import VIEWED_TABLES, read_bases, read_sql
 from tonlake.queries.errors import QueryMalformed, QueryUnknown
-from tonlake.queries.loader import load_queries, needs_duckdb
+from tonlake.queries.loader import find_query, needs_duckdb
 from tonlake.queries.parameter import bind_parameters
 
 if TYPE_CHECKING:
@@ -337,9 +337,7 @@ def translate(name: str, **parameters: object) -> str:
 
     Raises QueryUnknown, ParameterMismatch; QueryMalformed: sqlglot cannot read it.
     """
-    query = load_queries().get(name)
-    if query is None:
-        raise QueryUnknown(f"no query is called {name!r}; see queries/**/*.sql")
+    query = find_query(name)
     if needs_duckdb(query):
         raise QueryUnknown(f"{name} needs functions of DuckDB: run it with tonlake query")
     tree, bound = expand_macros(_parse(name, query.sql)), bind_parameters(query, parameters)

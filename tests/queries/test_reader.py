@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-import tonlake.queries.reader
+import tonlake.queries.loader
 from tests.damage import flip_file
 from tests.lake.opened import open_views
 from tests.lake.rows import commit_rows, flip_value
@@ -118,7 +118,7 @@ def test_a_slow_answer_is_interrupted(demo_lake: Path, monkeypatch: pytest.Monke
         "where a.range % 7 <> b.range % 11\n",
     )
     monkeypatch.setattr(
-        tonlake.queries.reader, "load_queries", lambda: {**load_queries(), "slow": slow}
+        tonlake.queries.loader, "load_queries", lambda: {**load_queries(), "slow": slow}
     )
     snapshot = open_snapshot(demo_lake)
     views = open_views(snapshot)
