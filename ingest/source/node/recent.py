@@ -67,9 +67,6 @@ class TemporaryPackage(Slice):
         found.read_bytes(tl.PUBLIC_KEY_BYTES + tl.BLOCK_ID_BYTES)
         return found.read_text()
 
-    def _index_name(self) -> str:
-        return f"{TEMPORARY_FOLDER}/temp.archive.{self.id}.index"
-
     def _package_name(self, package: int, workchain: int, shard: int) -> str:
         del workchain, shard
         return f"{TEMPORARY_FOLDER}/temp.archive.{package}.pack"
@@ -111,8 +108,9 @@ class TemporaryPackages:
             if time in self._failed:
                 continue
             if time not in self._open:
+                name = f"{TEMPORARY_FOLDER}/temp.archive.{time}.index"
                 try:
-                    self._open[time] = TemporaryPackage(self._db_dir, time, self._scratch)
+                    self._open[time] = TemporaryPackage(self._db_dir, time, name, self._scratch)
                 except SourceError:
                     self._failed.add(time)
                     continue

@@ -152,10 +152,10 @@ def shard_prefix(shard: int, depth: int) -> int:
 class Slice:
     """An open slice; its methods raise SourceError if the index is damaged or inconsistent."""
 
-    def __init__(self, db_dir: Path, slice_id: int, scratch: Scratch) -> None:
+    def __init__(self, db_dir: Path, slice_id: int, name: str, scratch: Scratch) -> None:
+        """Open the index whose folder is called ``name``, relative to the node's."""
         self.db_dir = db_dir
         self.id = slice_id
-        name = self._index_name()
         self.store = FollowedStore(db_dir / name, name, scratch)
         self._packages: dict[PackageKey, int] = {}
         self._found: dict[PackageKey, EntryPlace] = {}
@@ -261,9 +261,6 @@ class Slice:
             raise SourceError(f"{what}: its handle belongs to another block, {handle.id}")
         return handle
 
-    def _index_name(self) -> str:
-        return name_index(self.id)
-
     def _package_name(self, package: int, workchain: int, shard: int) -> str:
         stem = f"{name_package_folder(package)}/archive.{package:05d}"
         if workchain == MASTERCHAIN:
@@ -331,7 +328,8 @@ class SliceCache:
             raise self._failed[slice_id]
         if slice_id not in self._open:
             try:
-                self._open[slice_id] = Slice(self.db_dir, slice_id, self.scratch)
+                name = name_index(slice_id)
+                self._open[slice_id] = Slice(self.db_dir, slice_id, name, self.scratch)
             except SourceError as error:
                 self._failed[slice_id] = error
                 raise

@@ -86,7 +86,7 @@ def test_every_form_names_its_files(
     names: set[str],
 ) -> None:
     write_node(tmp_path, bundles[29:60], form=form, depth=depth, mark=mark, slices=(30,))
-    opened = Slice(tmp_path, 30, scratch)
+    opened = Slice(tmp_path, 30, name_index(30), scratch)
     found = {}
     for bundle in bundles[29:60]:
         for block in bundle.blocks:
@@ -108,7 +108,7 @@ def test_packages_of_a_slice_may_lie_in_the_next_folder(
     with closing(NodeWriter(tmp_path, form="old", slices=(99980,))) as writer:
         writer.write_block(99980, 99999, bundles[0].blocks[0])
         writer.write_block(99980, 100080, bundles[1].blocks[0])
-    opened = Slice(tmp_path, 99980, scratch)
+    opened = Slice(tmp_path, 99980, name_index(99980), scratch)
     for bundle, mc_seqno, name in (
         (bundles[0], 99999, "arch0000/archive.99980"),
         (bundles[1], 100080, "arch0001/archive.100080"),
@@ -125,7 +125,7 @@ def test_the_older_separator_is_preferred_where_both_files_are(
     committing = next(bundle for bundle in bundles if len(bundle.blocks) > 1)
     write_node(tmp_path, [committing], mark="_")
     (path,) = tmp_path.rglob("*_8000000000000000.pack")
-    opened = Slice(tmp_path, 0, scratch)
+    opened = Slice(tmp_path, 0, name_index(0), scratch)
     block, mc_seqno = committing.blocks[1].id, committing.mc_seqno
     assert opened.locate(block, mc_seqno).path == path  # type: ignore[union-attr]
     older = path.with_name(path.name.replace("_", ":"))
@@ -161,14 +161,14 @@ def test_an_index_that_makes_no_sense_is_refused(
         store[key] = value
     store.close()
     with pytest.raises(SourceError, match=f"archive.00000.index: {words}"):
-        Slice(tmp_path, 0, scratch)
+        Slice(tmp_path, 0, name_index(0), scratch)
 
 
 def test_an_offset_without_a_package_is_refused(
     tmp_path: Path, scratch: Scratch, bundles: list[McBundle]
 ) -> None:
     write_node(tmp_path, bundles[:1])
-    opened = Slice(tmp_path, 0, scratch)
+    opened = Slice(tmp_path, 0, name_index(0), scratch)
     with pytest.raises(SourceError, match="lists no package 500"):
         opened.locate(bundles[0].blocks[0].id, 512)
     assert opened.locate(BlockId(0, 1, 1, bytes(32), bytes(32)), 1) is None
