@@ -4,7 +4,6 @@ Their arguments and results are cells and slices of trees, not bags. Programs ar
 commits.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -158,15 +157,12 @@ class ProgramCache:
     """An LRU cache of programs, by code hash."""
 
     def __init__(self) -> None:
-        self._programs: OrderedDict[bytes, Program] = OrderedDict()
+        self._programs: dict[bytes, Program] = {}
 
     def find(self, code: TreeCell) -> Program:
         """Return the program of a code."""
-        code_hash = code.hash
-        if code_hash in self._programs:
-            self._programs.move_to_end(code_hash)
-        else:
-            self._programs[code_hash] = Program(code)
-            if len(self._programs) > MAX_PROGRAMS:
-                self._programs.popitem(last=False)
-        return self._programs[code_hash]
+        program = self._programs.pop(code.hash, None) or Program(code)
+        self._programs[code.hash] = program
+        if len(self._programs) > MAX_PROGRAMS:
+            del self._programs[next(iter(self._programs))]
+        return program
