@@ -155,7 +155,7 @@ def refused_swap(match: Match) -> Block:
 WITHDRAW, TAKE_OUT, EXIT, WITHDRAW_LOG = 0x20B5EF89, 0xBC1531A9, 0xF6F6A3AA, 0xC0D77B54
 CLAIM_FEES, ASK_FEES, PAY_FEES = 0x5652F1DF, 0x25F19752, 0x29FF1BCF
 CLAIM_REWARD, ASK_REWARD, PAY_REWARD = 0x909FDB65, 0x2E0CCCBA, 0x9E17FBBE
-_NO_LEG = exchange.Leg(None, None, None, None, None, None)
+_NO_LEG = exchange.Leg()
 
 
 def _pair_legs(amounts: Sequence[int | None], legs: Sequence[exchange.Leg]) -> list[exchange.Leg]:

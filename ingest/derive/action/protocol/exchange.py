@@ -18,12 +18,12 @@ _NATIVE, _JETTON, _EXTRA = range(3)
 class Leg(NamedTuple):
     """A transfer of coins (no asset) or jettons between owners, with their jetton wallets."""
 
-    amount: int | None
-    source: str | None
-    source_jetton_wallet: str | None
-    destination: str | None
-    destination_jetton_wallet: str | None
-    asset: str | None
+    amount: int | None = None
+    source: str | None = None
+    source_jetton_wallet: str | None = None
+    destination: str | None = None
+    destination_jetton_wallet: str | None = None
+    asset: str | None = None
 
 
 class Hop(NamedTuple):
@@ -189,9 +189,9 @@ def read_sent(match: Match) -> Leg | None:
     return Leg(amount, message.source, None, receiver, message.destination, None)
 
 
-def read_paid(block: Block) -> Leg:
-    """Return the leg of the router's payment."""
-    return read_jettons(block) if block.type == JETTON_TRANSFER else read_paid_coins(block)
+def read_paid(block: Block, *, raw: bool = False) -> Leg:
+    """Return the leg of the router's payment; ``raw`` keeps jettons that represent TON."""
+    return read_jettons(block, raw=raw) if block.type == JETTON_TRANSFER else read_paid_coins(block)
 
 
 def paid_out(name: str) -> Pattern:

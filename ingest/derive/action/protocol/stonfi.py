@@ -138,8 +138,7 @@ def deposit_liquidity(match: Match) -> Block | None:
     if incoming is None:
         return None
     minted, part = match.get("minted"), match.get("part")
-    none = exchange.Leg(None, None, None, None, None, None)
-    data = {"dex": DEX, **exchange.show_side(1, incoming), **exchange.show_side(2, none)}
+    data = {"dex": DEX, **exchange.show_side(1, incoming), **exchange.show_side(2, exchange.Leg())}
     data["lp_tokens_minted"] = None if minted is None else minted.fields().coins()
     if part is not None:
         other = part[_DATA]

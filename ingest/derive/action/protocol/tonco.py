@@ -195,13 +195,6 @@ def deposit_liquidity(match: Match) -> Block | None:
     return Block("tonco_deposit_liquidity", columns, served="dex_deposit_liquidity")
 
 
-def _read_payout(block: Block) -> exchange.Leg:
-    """Return the leg of the router's payment; coins without a last message keep their jetton."""
-    if block.type == JETTON_TRANSFER:
-        return exchange.read_jettons(block, raw=True)
-    return exchange.read_paid(block)
-
-
 @rule(
     call(START_BURN).then(
         call(POSITION_BURN, name="position").then(
@@ -214,7 +207,9 @@ def withdraw_liquidity(match: Match) -> Block:
     block, burn = match.block, match["burn"]
     index, liquidity, lower, upper = block.fields().take(64, 128, -24, -24)
     payment = read_payment(match["payment"])
-    paid = {leg.source_jetton_wallet: leg for leg in map(_read_payout, match.all("paid"))}
+    # Coins without a last message keep their jetton.
+    legs = (exchange.read_paid(each, raw=True) for each in match.all("paid"))
+    paid = {leg.source_jetton_wallet: leg for leg in legs}
     data: Columns = {
         "dex": DEX,
         "lp_tokens_burnt": liquidity,
