@@ -28,13 +28,11 @@ class Link(msgspec.Struct, frozen=True):
     prev_root_hash: bytes | None
 
 
-class LakeChain:
-    """The spans that a lake covers, and the links at the borders of its gaps."""
+class LakeChain(msgspec.Struct):
+    """The spans that a lake covers, and the links at the borders of its gaps, by seqno."""
 
-    def __init__(self, covered: list[Span], links: dict[int, Link]) -> None:
-        """Store covered spans, and links by seqno, as returned by ``read_chain``."""
-        self.covered = covered
-        self.links = links
+    covered: list[Span]
+    links: dict[int, Link]
 
     def extend(self, blocks: pa.Table, span: Span) -> None:
         """Add the masterchain blocks of ``span``; raise SourceError unless they follow."""
