@@ -22,7 +22,7 @@ from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.interface import Facts, Interfaces
 from tonlake.ingest.derive.action.model import Trace
 from tonlake.ingest.derive.action.precedence import CLASSIFIER_VERSION
-from tonlake.ingest.derive.action.row import ActionRows
+from tonlake.ingest.derive.action.row import Values, list_rows, make_tables
 from tonlake.ingest.derive.action.stored import (
     Asked,
     FindKnown,
@@ -172,14 +172,14 @@ def read_known(
 
 def _classify_slice(order: _Order) -> tuple[dict[str, pa.Table], dict[bytes, set[Asked]]]:
     """Return rows of action tables by name, and by trace the accounts without facts."""
-    collected = ActionRows()
+    rows: list[Values] = []
     missed: dict[bytes, set[Asked]] = {}
     with without_collector():
         for trace, interfaces in read_known(order.traces, order.rows.open(), order.facts):
-            collected.add(trace, classify(trace, interfaces).actions)
+            rows += list_rows(trace, classify(trace, interfaces).actions)
             if interfaces.missed:
                 missed[trace.trace_id] = {(each, trace.mc_seqno_end) for each in interfaces.missed}
-    return collected.tables(), missed
+    return make_tables(rows), missed
 
 
 def _filter_tables(tables: Mapping[str, pa.Table], trace_ids: pa.Array) -> dict[str, pa.Table]:

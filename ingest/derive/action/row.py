@@ -191,44 +191,39 @@ _MAX_AMOUNT = 10**38 - 1
 _DETAILS = ("_data", "extra")
 """Suffixes of the columns that are stored in ``details``."""
 
-_SWAPS = {"jetton_swap"}
+Values = tuple[Any, ...]
+"""A row of ``actions``."""
 
 
-class ActionRows:
-    """Collects the actions of traces as rows of tables."""
-
-    def __init__(self) -> None:
-        self._rows: list[tuple[Any, ...]] = []
-
-    def add(self, trace: Trace, actions: Iterable[ActionRow]) -> None:
-        """Add the actions of one trace."""
-        shared = (*_read_trace(trace), CLASSIFIER_VERSION)
-        seen = set()
-        for action in actions:
-            if action.action_id not in seen:
-                seen.add(action.action_id)
-                self._rows.append(_in_order(_make_row(action) + shared))
-
-    def tables(self) -> dict[str, pa.Table]:
-        """Return the rows of every table derived from actions, by name."""
-        actions = make_rows(ACTIONS, self._rows)
-        return {
-            ACTIONS.name: actions,
-            ACTION_ACCOUNTS.name: _list_accounts(actions),
-            DEX_SWAPS.name: make_rows(DEX_SWAPS, [*map(_make_swap, self._find(_SWAPS))]),
-            NFT_SALES_EVENTS.name: make_rows(
-                NFT_SALES_EVENTS, [*map(_make_sale, self._find(SALES))]
-            ),
-        }
-
-    def _find(self, types: Collection[str]) -> Iterator[Row]:
-        """Yield the rows of some types."""
-        for row in self._rows:
-            if row[_TYPE] in types:
-                yield dict(zip(ACTIONS.names, row, strict=True))
+def list_rows(trace: Trace, actions: Iterable[ActionRow]) -> Iterator[Values]:
+    """Yield the actions of one trace as rows."""
+    shared = (*_read_trace(trace), CLASSIFIER_VERSION)
+    seen = set()
+    for action in actions:
+        if action.action_id not in seen:
+            seen.add(action.action_id)
+            yield _in_order(_make_row(action) + shared)
 
 
-def _make_row(action: ActionRow) -> tuple[Any, ...]:
+def make_tables(rows: Sequence[Values]) -> dict[str, pa.Table]:
+    """Return the rows of every table derived from actions, by name."""
+    actions = make_rows(ACTIONS, rows)
+    return {
+        ACTIONS.name: actions,
+        ACTION_ACCOUNTS.name: _list_accounts(actions),
+        DEX_SWAPS.name: make_rows(DEX_SWAPS, [*map(_make_swap, _find(rows, {"jetton_swap"}))]),
+        NFT_SALES_EVENTS.name: make_rows(NFT_SALES_EVENTS, [*map(_make_sale, _find(rows, SALES))]),
+    }
+
+
+def _find(rows: Iterable[Values], types: Collection[str]) -> Iterator[Row]:
+    """Yield the rows of some types."""
+    for row in rows:
+        if row[_TYPE] in types:
+            yield dict(zip(ACTIONS.names, row, strict=True))
+
+
+def _make_row(action: ActionRow) -> Values:
     """Return the values of an action in the order of ``_NAMES``, without those of its trace."""
     columns = action.columns
     find = columns.get

@@ -17,7 +17,7 @@ from tests.lake.rows import make_table
 from tonlake.ingest.command.action import read_traces
 from tonlake.ingest.derive.action.classifier import classify
 from tonlake.ingest.derive.action.model import Message, Transaction
-from tonlake.ingest.derive.action.row import ActionRows
+from tonlake.ingest.derive.action.row import Values, list_rows, make_tables
 from tonlake.ingest.derive.body.body import decode_message_body
 from tonlake.lake.duck.connection import connect
 from tonlake.lake.log.snapshot import open_snapshot
@@ -229,15 +229,15 @@ def test_the_median_is_of_the_trades_around(tmp_path: Path) -> None:
 def recorded(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake of traces recorded on the main network, with swaps and sales in them."""
     lake = tmp_path_factory.mktemp("recorded")
-    rows, own = ActionRows(), defaultdict[str, list[Row]](list)
+    rows, own = list[Values](), defaultdict[str, list[Row]](list)
     for _key, trace, interfaces in read_traces(shared / "data/classifier/traces.jsonl.zst"):
-        rows.add(trace, classify(trace, interfaces).actions)
+        rows += list_rows(trace, classify(trace, interfaces).actions)
         for each in trace.transactions:
             if each.in_msg is not None and each.in_msg.boc is not None:
                 for table, row in read_message(each, each.in_msg, each.in_msg.boc):
                     own[table].append(row | {"trace_id": trace.trace_id})
     tables = {name: pa.Table.from_pylist(own[name], schema=TABLES[name].arrow) for name in own}
-    commit_made(lake, 1, 10**8, rows.tables() | tables, day="2023-11-14")
+    commit_made(lake, 1, 10**8, make_tables(rows) | tables, day="2023-11-14")
     return lake
 
 

@@ -17,7 +17,7 @@ from tonlake.api.v3.resource.action import render_action
 from tonlake.api.v3.resource.answer import encode_tree, head_of, render_trace
 from tonlake.api.v3.resource.transaction import find_workchain, render_decoded
 from tonlake.ingest.derive.action.protocol import telegram
-from tonlake.ingest.derive.action.row import ActionRows
+from tonlake.ingest.derive.action.row import list_rows, make_tables
 from tonlake.lake.schema import ACTIONS
 
 STATE = AccountState(hash="")
@@ -135,9 +135,8 @@ def test_a_trace_that_is_too_large_is_shown_without_transactions() -> None:
 
 def show(scene: Scene) -> Mapping[str, dict[str, Any]]:
     """Return the actions of a scene by type, as clients read them."""
-    rows = ActionRows()
-    rows.add(scene.trace(), scene.classify())
-    table = rows.tables()[ACTIONS.name].to_pylist()
+    rows = [*list_rows(scene.trace(), scene.classify())]
+    table = make_tables(rows)[ACTIONS.name].to_pylist()
     shown = [msgspec.to_builtins(render_action(row)) for row in table]
     return {each["type"]: each for each in shown}
 

@@ -6,14 +6,13 @@ from tests.ingest.derive.action.protocol import test_dedust_v2 as dedust
 from tests.ingest.derive.action.protocol import test_sale as sale
 from tests.ingest.derive.action.protocol.test_nft import ITEM, MARKET, OWNER, SALE
 from tests.ingest.derive.action.scene import Scene
-from tonlake.ingest.derive.action.row import ActionRows
+from tonlake.ingest.derive.action.row import list_rows, make_tables
 from tonlake.lake.schema import ACTION_ACCOUNTS, ACTIONS, DEX_SWAPS, NFT_SALES_EVENTS, Table
 
 
 def collect(scene: Scene, table: Table) -> list[dict[str, Any]]:
-    rows = ActionRows()
-    rows.add(scene.trace(), scene.classify())
-    found: list[dict[str, Any]] = rows.tables()[table.name].to_pylist()
+    rows = [*list_rows(scene.trace(), scene.classify())]
+    found: list[dict[str, Any]] = make_tables(rows)[table.name].to_pylist()
     return found
 
 
@@ -45,6 +44,6 @@ def test_listing(scene: Scene) -> None:
 
 
 def test_no_actions() -> None:
-    assert {name: table.num_rows for name, table in ActionRows().tables().items()} == {
+    assert {name: table.num_rows for name, table in make_tables([]).items()} == {
         table.name: 0 for table in (ACTIONS, ACTION_ACCOUNTS, DEX_SWAPS, NFT_SALES_EVENTS)
     }
