@@ -29,7 +29,6 @@ from tonlake.ingest.derive.action.stored import (
     KnownContracts,
     Rows,
     gather_sources,
-    join_parts,
     read_stored,
 )
 from tonlake.ingest.settings import IngestSections
@@ -103,7 +102,7 @@ def classify_traces(
         ids = pa.array(again, traces["trace_id"].type)
         parts = [_filter_tables(tables, ids) for tables in parts]
         due = traces.filter(pc.is_in(traces["trace_id"], value_set=ids))
-    joined = {name: join_parts([part[name] for part in parts]) for name in parts[0]}
+    joined = {name: pa.concat_tables([part[name] for part in parts]) for name in parts[0]}
     return Classification(joined, facts)
 
 
@@ -283,7 +282,7 @@ def _extend(
     """Yield the files of a range with their old and new rows."""
     for name, fresh in found.items():
         parts = [read_rows(lake_dir, before[name])] if name in before else []
-        yield NewFile(name, place, join_parts([*parts, fresh]))
+        yield NewFile(name, place, pa.concat_tables([*parts, fresh]))
     if SUPERSEDED_ACTIONS.name in before:
         old = read_rows(lake_dir, before[SUPERSEDED_ACTIONS.name])
         yield NewFile(SUPERSEDED_ACTIONS.name, place, old)

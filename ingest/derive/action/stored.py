@@ -167,11 +167,6 @@ def list_data_hashes(rows: Rows, tx_hashes: pa.Array) -> pa.Array:
     return found["data_hash"].drop_null().unique()
 
 
-def join_parts(parts: Sequence[pa.Table]) -> pa.Table:
-    """Return all rows of at least one table: a copy of a single one would take time."""
-    return parts[0] if len(parts) == 1 else pa.concat_tables(parts)
-
-
 def _make_transactions(
     transactions: pa.Table, messages: pa.Table, init_states: Mapping[bytes, bytes]
 ) -> Iterator[Transaction]:
@@ -386,7 +381,7 @@ class _Gathering(NamedTuple):
             parts.append(filter_rows(rows.select(columns), column, values))
         if name in self.at_hand and self.at_hand[name].num_rows:
             parts.append(self.at_hand[name].select(columns))
-        return join_parts(parts) if parts else TABLES[name].empty.select(columns)
+        return pa.concat_tables(parts) if parts else TABLES[name].empty.select(columns)
 
     def _find(self, name: str, column: str, values: pa.Array) -> pc.Expression:
         """Return the filter for reading the rows of a file."""
