@@ -264,7 +264,7 @@ class AccountFetcher:
         return fetched
 
     def fetch_config(self, call: Call, master: Mapping[str, Any]) -> dict[int, bytes]:
-        """Return the configuration after a masterchain block, or raise SourceError."""
+        """Fetch the configuration after a masterchain block."""
         key_seqno = find_configuration_seqno(master)
         with self._lock:
             found = self._configs.get(key_seqno)

@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, TypeVar, get_type_hints
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -25,10 +25,6 @@ from tonlake.api.text.encoding import Address, WrittenAddress, read_address
 from tonlake.ingest.derive.tvm.pool import TvmPool
 from tonlake.lake.account import read_hash, read_shard
 from tonlake.queries.reader import Reader
-
-if TYPE_CHECKING:
-    from tonlake.api.chain.account import AccountFetcher
-    from tonlake.api.pending import PendingPool
 
 INT64_MAX = (1 << 63) - 1
 _UINT32, _UINT64 = 1 << 32, 1 << 64
@@ -302,6 +298,29 @@ MAX_NOTES, MAX_NOTE_CHARACTERS = 10, 500
 ApiRequest = Request[Any, Any, Any]
 
 
+class PendingMessages(Protocol):
+    """Sent messages that are not in a block yet, as ``api.pending`` keeps them."""
+
+    def add(self, call: Call, boc: bytes) -> None:
+        """Add a message that the upstream accepted."""
+
+    def list_traces(self) -> list[Any]:
+        """Return the emulated traces."""
+
+
+class ChainFetcher(Protocol):
+    """Fetches data missing from the lake; accounts as ``api.chain.account.FetchedAccount``."""
+
+    def recall(self, address: Address, first: int, mc_seqno: int) -> Any:  # noqa: ANN401
+        """Return an account fetched earlier as of a block; None if there is none."""
+
+    def fetch(self, call: Call, address: Address) -> Any:  # noqa: ANN401
+        """Return an account as of the newest block, or raise SourceError."""
+
+    def fetch_config(self, call: Call, master: Mapping[str, Any]) -> dict[int, bytes]:
+        """Return the configuration after a masterchain block, or raise SourceError."""
+
+
 class Call(msgspec.Struct, frozen=True):
     """The context in which an operation answers one request."""
 
@@ -309,9 +328,9 @@ class Call(msgspec.Struct, frozen=True):
     reader: Reader
     tvm: TvmPool | None = None
     """Runs get-methods; None outside the service."""
-    pending: PendingPool | None = None
+    pending: PendingMessages | None = None
     """Messages that are not in a block yet; None outside the service."""
-    fetcher: AccountFetcher | None = None
+    fetcher: ChainFetcher | None = None
     """Fetches accounts missing from the lake; None without lite servers."""
     no_address_book: bool = False
     no_metadata: bool = False
