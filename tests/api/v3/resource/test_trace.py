@@ -226,18 +226,6 @@ def test_recorded_answers_are_equal_field_by_field(pairs: list[dict[str, Any]]) 
         assert differences == [], pair["tx_hash"]
 
 
-def test_normal_forms_are_those_of_the_public_service(pairs: list[dict[str, Any]]) -> None:
-    norms = [
-        (pair["v3"]["in_msg"]["hash_norm"], render_decoded(base64.b64decode(pair["boc"]), "hex"))
-        for pair in pairs
-        if "hash_norm" in pair["v3"]["in_msg"]
-    ]
-    assert len(norms) >= 13
-    for norm, rendered in norms:
-        assert rendered.in_msg is not None
-        assert rendered.in_msg.hash_norm == norm
-
-
 def test_opcodes_as_numbers(pairs: list[dict[str, Any]]) -> None:
     for pair in pairs:
         rendered = render_decoded(base64.b64decode(pair["boc"]), "integer")

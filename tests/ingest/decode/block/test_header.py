@@ -1,8 +1,6 @@
-"""Headers: compared with whole networks, recorded summaries, and invalid cells."""
+"""Headers: compared with whole networks, and invalid cells."""
 
-import json
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -76,29 +74,6 @@ def test_states_follow_each_other(network: Network) -> None:
     for header, old_hash in network.headers:
         if header.prev_seqno and not header.after_merge:
             assert old_hash == states[header.workchain, header.prev_shard, header.prev_seqno]
-
-
-def _summaries(shared: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    data = shared / "data"
-    for path in sorted((data / "blocks").glob("*.boc")):
-        summary = data / "expected" / "blocks" / f"{path.stem}.summary.json"
-        yield path, json.loads(summary.read_text())
-    for path in sorted((data / "expected" / "chains").glob("*.json")):
-        for summary in json.loads(path.read_text()):
-            yield data / "chains" / path.stem / summary["file"], summary
-
-
-def test_headers_equal_the_recorded_summaries(shared: Path) -> None:
-    count = 0
-    for path, summary in _summaries(shared):
-        header = read_header(parse_boc(path.read_bytes()))
-        for name in ("global_id", "workchain", "seqno", "gen_utime", "start_lt", "end_lt"):
-            assert getattr(header, name) == summary[name], (path.name, name)
-        for name in ("key_block", "after_merge", "after_split", "version", "vert_seqno"):
-            assert getattr(header, name) == summary[name], (path.name, name)
-        assert f"{header.shard & 0xFFFFFFFFFFFFFFFF:016x}" == summary["shard"]
-        count += 1
-    assert count >= 13 + 52
 
 
 def test_version_and_capabilities_of_the_maker(shared: Path) -> None:
