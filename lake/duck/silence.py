@@ -42,8 +42,8 @@ _ROWS_OF_A_TABLE = ("latest", "as_of", "states_as_of")
 _WILDCARD = re.compile("[%_]")
 _RAW_BEGINNING = re.compile("-?[0-9]*|-?[0-9]+:[0-9A-F]{0,64}")
 _SHARD_DIGITS = re.compile("[0-9a-fA-F]{16}")
-_LARGE = re.compile("[0-9_]{10}|opcode", re.IGNORECASE)
-"""An integer that may be too large for a column, or an op-code."""
+_LARGE = re.compile(r"(?is)[0-9_]{10}|\A(?=.*opcode).*(0x|-\s*[0-9])")
+"""An integer that may be too large for a column, or an op-code that may be one with a sign."""
 _OPCODE = re.compile("0[xX][0-9a-fA-F]{1,8}|-?[1-9][0-9]{0,9}")
 _BITS = {"int8": 8, "int32": 32, "int64": 64}
 _PATTERNS = ("opcode", "shard")
