@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tonlake.lake.duck.connection import find_damage_behind, list_views
+from tonlake.lake.duck.connection import find_damage_behind, list_tables, list_views
 from tonlake.lake.duck.limit import ended_by_interrupt
 from tonlake.lake.duck.part import ASKED, FEW
 from tonlake.lake.duck.silence import check_literals
@@ -41,6 +41,7 @@ TABLE_ROWS = 1000
 """Most rows printed as a table."""
 
 _BATCH_ROWS = 10_000
+_SMALL_ROWS = 100_000
 _WRITING = re.compile(r"\b(copy|export|attach|install|load)\b", re.IGNORECASE)
 _LIMIT = r"\blimit\s+(\d{1,3}|1000)(\s+offset\s+\d+)?[\s;]*\Z"
 _SHORT = re.compile(rf"\A(?!.*(--|/\*)).*{_LIMIT}", re.IGNORECASE | re.DOTALL)
@@ -83,8 +84,7 @@ def ask(
         _check_statement(connection, query)
         check_literals(connection, query, parameters or {})
         query = filter_accounts(connection, query)
-        is_few = _SHORT.search(query) or (whole and _FEW.search(query))
-        if is_few and VIEWS.keys() & list_views(query):
+        if _SHORT.search(query) or (whole and _FEW.search(query) and _is_small(snapshot, query)):
             bind_once(connection, query, parameters)
             described = connection.description or ()
             odd = _ODD_TYPES.intersection(kind.id for _name, kind, *_ in described)
@@ -97,6 +97,14 @@ def ask(
             connection.abort()
         relation = connection.sql(query, params=parameters or None)
         return _cast_odd(relation, relation.columns).to_arrow_reader(_BATCH_ROWS)
+
+
+def _is_small(snapshot: Snapshot, query: str) -> bool:
+    """Whether to bind takes longer than to copy what a statement returns, at most every row."""
+    if VIEWS.keys() & list_views(query):
+        return True
+    files = [file for name in list_tables(query) for file in snapshot.files[name]]
+    return sum(file.rows for file in files) <= _SMALL_ROWS
 
 
 def bind_once(
