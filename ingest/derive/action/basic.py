@@ -57,10 +57,8 @@ def make_block(node: Node) -> Block:
             [node],
             failed=node.transaction.aborted,
         )
-    elif message.opcode in _TRANSFER_OPCODES and message.source and message.destination:
-        block = _make_transfer(node, message)
     else:
-        block = _make_call(node, message)
+        block = _make_message_block(node, message)
     if node.transaction.deploys:
         # The logs of a deploying transaction count as deployments too, as in TON Center.
         opcode = None if message is None else message.opcode
@@ -97,32 +95,29 @@ def is_failed(node: Node, message: Message, *, aborted: bool, is_call: bool) -> 
     )
 
 
-def _make_transfer(node: Node, message: Message) -> Block:
-    """Return the block of a TON transfer."""
-    comment, is_encrypted = read_transfer(message)
-    columns = _take_common(message) | {
-        "ton_transfer_data": {"content": comment, "encrypted": is_encrypted}
+def _make_message_block(node: Node, message: Message) -> Block:
+    """Return the block of a TON transfer, or of a call; if a relayer paid for it, one is inside."""
+    is_call = not (message.opcode in _TRANSFER_OPCODES and message.source and message.destination)
+    columns: Columns = {
+        "value": message.value,
+        "source": message.source,
+        "destination": message.destination,
     }
-    return Block(
-        TRANSFER,
+    if message.extra_currencies:
+        columns["value_extra_currencies"] = message.extra_currencies
+    if is_call:
+        columns |= {"opcode": telegram.read_opcode(message)} | _read_new_bounce(message)
+    else:
+        comment, is_encrypted = read_transfer(message)
+        columns["ton_transfer_data"] = {"content": comment, "encrypted": is_encrypted}
+    block = Block(
+        CALL if is_call else TRANSFER,
         columns,
         [node],
         served=CURRENCY_TRANSFER if message.extra_currencies else None,
-        failed=is_failed(node, message, aborted=node.transaction.aborted, is_call=False),
+        failed=is_failed(node, message, aborted=node.transaction.aborted, is_call=is_call),
     )
-
-
-def _make_call(node: Node, message: Message) -> Block:
-    """Return the block of a call, with a hidden block inside if a relayer paid for it."""
-    opcode = telegram.read_opcode(message)
-    block = Block(
-        CALL,
-        _take_common(message) | {"opcode": opcode} | _read_new_bounce(message),
-        [node],
-        served=CURRENCY_TRANSFER if message.extra_currencies else None,
-        failed=is_failed(node, message, aborted=node.transaction.aborted, is_call=True),
-    )
-    if telegram.is_gasless(node, opcode):
+    if is_call and telegram.is_gasless(node, columns["opcode"]):
         _add_marker(GASLESS, node, block, {})
     return block
 
@@ -144,17 +139,6 @@ def _add_marker(kind: str, node: Node, block: Block, more: Columns) -> None:
     marker = Block(kind, columns | more, [node], failed=node.transaction.aborted)
     marker.container = block
     block.children.append(marker)
-
-
-def _take_common(message: Message) -> Columns:
-    columns: Columns = {
-        "value": message.value,
-        "source": message.source,
-        "destination": message.destination,
-    }
-    if message.extra_currencies:
-        columns["value_extra_currencies"] = message.extra_currencies
-    return columns
 
 
 _V5_OPCODE = 0x7369676E
