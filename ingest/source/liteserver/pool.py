@@ -7,13 +7,14 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pytoniq.liteclient.client import LiteClient, LiteClientError
 from pytoniq_core.tl.generator import TlError
 
-from tonlake.ingest.errors import ServerFault, ServerRefusal
+from tonlake.ingest.errors import BocError, DecodeError, ServerFault, ServerRefusal
 from tonlake.ingest.source.liteserver.config import GlobalConfig, LiteServer, read_config
 
 LOG = logging.getLogger("tonlake.liteserver")
@@ -26,6 +27,7 @@ LISTEN_S = 0.005
 AVOIDED_S, LONGEST_AVOIDED_S = 1.0, 30.0
 """Seconds for which a failed server comes last; doubled with each failure up to a maximum."""
 
+T = TypeVar("T")
 Answer = dict[str, Any]
 
 
@@ -87,8 +89,11 @@ class ServerConnection:
         """Whether the server failed recently."""
         return time.monotonic() < self._avoided_until_s
 
-    async def ask(self, name: str, data: Answer) -> Answer:
-        """Return the answer to ``liteServer.<name>``, with the field names of lite_api.tl."""
+    async def ask(self, name: str, data: Answer, read: Callable[[Answer], T]) -> T:
+        """Return ``read(answer)`` of ``liteServer.<name>``; field names are those of lite_api.tl.
+
+        An answer for which ``read`` raises DecodeError, BocError or TypeError is wrong.
+        """
         try:
             answer, expected = await self._exchange(name, data)
         except (OSError, EOFError, LiteClientError, TlError, AttributeError) as error:
@@ -105,7 +110,11 @@ class ServerConnection:
             reason = f"{self.server}: it answers {kind or 'nothing'}, not {expected}"
             raise ServerFault(reason, name=name, is_wrong=True)
         self._failures = 0
-        return answer
+        try:
+            return read(answer)
+        except (BocError, DecodeError, TypeError) as error:
+            self.avoid()
+            raise ServerFault(str(error), name=name, is_wrong=True) from error
 
     async def _exchange(self, name: str, data: Answer) -> tuple[Answer, str]:
         """Return an answer, and the TL type it should have; an old connection fails once."""
@@ -156,9 +165,6 @@ class ServerConnection:
                 self._client = client
                 await client.connect()
             return self._client
-
-
-T = TypeVar("T")
 
 
 class Background:
@@ -217,8 +223,8 @@ class ServerPool:
     ) -> T:
         """Return ``read(answer)`` for the first valid answer to ``liteServer.<name>``.
 
-        ``read`` raises ServerFault for an invalid answer; then the next server is asked.
-        Servers without block ``mc_seqno`` come last.
+        After an invalid answer the next server is asked. Servers without block ``mc_seqno`` come
+        last.
         """
         failures: list[ServerFault | ServerRefusal] = []
         self._turn = (self._turn + 1) % len(self.connections)
@@ -227,14 +233,8 @@ class ServerPool:
         for connection in in_turn:
             try:
                 async with self._slots:
-                    answer = await connection.ask(name, data)
+                    return await connection.ask(name, data, read)
             except (ServerFault, ServerRefusal) as error:
-                failures.append(error)
-                continue
-            try:
-                return read(answer)
-            except ServerFault as error:
-                connection.avoid()
                 failures.append(error)
         refusals = [one for one in failures if isinstance(one, ServerRefusal)]
         wrong = [one for one in failures if isinstance(one, ServerFault) and one.is_wrong]
@@ -245,12 +245,9 @@ class ServerPool:
 
     async def ask_all(self, name: str, read: Callable[[ServerConnection, Answer], T]) -> list[T]:
         """Return ``read(connection, answer)`` for every server that answers."""
-
-        async def ask(connection: ServerConnection) -> T:
-            return read(connection, await connection.ask(name, {}))
-
-        steady = [one for one in self.connections if not one.is_avoided]
-        found = await asyncio.gather(*map(ask, steady or self.connections), return_exceptions=True)
+        steady = [one for one in self.connections if not one.is_avoided] or self.connections
+        asked = (one.ask(name, {}, partial(read, one)) for one in steady)
+        found = await asyncio.gather(*asked, return_exceptions=True)
         failures = [one for one in found if isinstance(one, ServerFault | ServerRefusal)]
         for one in found:
             if isinstance(one, BaseException) and one not in failures:

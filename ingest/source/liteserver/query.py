@@ -105,15 +105,15 @@ class LiteServerQueries(ServerPool):
 
     async def ask_newest(self) -> tuple[BlockId, BlockId]:
         """Return the newest masterchain block of all servers, and the zero state of the network."""
-        name = "getMasterchainInfo"
 
         def read(connection: ServerConnection, answer: Answer) -> tuple[BlockId, BlockId]:
-            last = read_id(answer["last"], name)
+            last = read_id(answer["last"])
             connection.last_mc_seqno = last.seqno
             init = answer["init"]
             zero = {"shard": MASTERCHAIN_SHARD, "seqno": 0}
-            return last, read_id(init | zero, name)
+            return last, read_id(init | zero)
 
+        name = "getMasterchainInfo"
         found = await self.ask_all(name, read)
         if len({zero for _last, zero in found}) > 1:
             raise ServerFault("the lite servers belong to different networks", name=name)
@@ -122,18 +122,16 @@ class LiteServerQueries(ServerPool):
     async def find_mc_block(self, mc_seqno: int) -> tuple[BlockId, McHead]:
         """Return id and head of the masterchain block ``mc_seqno``."""
         place = {"workchain": MASTERCHAIN, "shard": MASTERCHAIN_SHARD, "seqno": mc_seqno}
-        name = "lookupBlock"
 
         def read(answer: Answer) -> tuple[BlockId, McHead]:
-            block_id = read_id(answer["id"], name)
+            block_id = read_id(answer["id"])
             if (block_id.workchain, block_id.seqno) != (MASTERCHAIN, mc_seqno):
-                raise ServerFault(
-                    f"{block_id} instead of masterchain block {mc_seqno}", name=name, is_wrong=True
-                )
-            gen_utime = _read_gen_utime(answer["header_proof"], block_id, name)
+                raise DecodeError(f"{block_id} instead of masterchain block {mc_seqno}")
+            gen_utime = _read_gen_utime(answer["header_proof"], block_id)
             return block_id, McHead(mc_seqno, block_id.root_hash, gen_utime)
 
-        return await self.ask(name, {"mode": BY_SEQNO, "id": place}, read, mc_seqno=mc_seqno)
+        asked = {"mode": BY_SEQNO, "id": place}
+        return await self.ask("lookupBlock", asked, read, mc_seqno=mc_seqno)
 
     async def prove(self, known: BlockId, target: BlockId) -> BlockId:
         """Verify that validators signed a later block; return the newest key block on the way."""
@@ -143,27 +141,20 @@ class LiteServerQueries(ServerPool):
         return key_block
 
     async def _ask_links(self, known: BlockId, target: BlockId) -> tuple[BlockId, BlockId]:
-        name = "getBlockProof"
-
         def read(answer: Answer) -> tuple[BlockId, BlockId]:
             key_block = reached = known
             for link in answer["steps"]:
-                if reached != key_block or read_id(link["from"], name) != key_block:
-                    reason = f"the proof of {target} is not a chain of key blocks"
-                    raise ServerFault(reason, name=name, is_wrong=True)
-                reached = read_id(link["to"], name)
-                try:
-                    if check_link(link, key_block, reached):
-                        key_block = reached
-                except DecodeError as error:
-                    raise ServerFault(str(error), name=name, is_wrong=True) from error
+                if reached != key_block or read_id(link["from"]) != key_block:
+                    raise DecodeError(f"the proof of {target} is not a chain of key blocks")
+                reached = read_id(link["to"])
+                if check_link(link, key_block, reached):
+                    key_block = reached
             if reached == known or reached not in {target, key_block}:
-                reason = f"the proof of {target} does not lead on from {known}"
-                raise ServerFault(reason, name=name, is_wrong=True)
+                raise DecodeError(f"the proof of {target} does not lead on from {known}")
             return key_block, reached
 
         asked = {"mode": 1, "known_block": write_id(known), "target_block": write_id(target)}
-        return await self.ask(name, asked, read, mc_seqno=target.seqno)
+        return await self.ask("getBlockProof", asked, read, mc_seqno=target.seqno)
 
     async def ask_block(self, block_id: BlockId, mc_seqno: int, name: str = "getBlock") -> bytes:
         """Return the bytes of a block, or of a zero state, after verifying their file hash."""
@@ -172,7 +163,7 @@ class LiteServerQueries(ServerPool):
             data = answer["data"]
             if not isinstance(data, bytes) or (hashlib.sha256(data).digest() != block_id.file_hash):
                 reason = f"the SHA-256 of the bytes sent for {block_id} is not its file hash"
-                raise ServerFault(reason, name=name, is_wrong=True)
+                raise DecodeError(reason)
             return data
 
         asked = {"id": write_id(block_id)}
@@ -185,27 +176,27 @@ def write_id(block_id: BlockId) -> Answer:
     return msgspec.structs.asdict(block_id) | hashes
 
 
-def read_id(found: Answer, name: str) -> BlockId:
-    """Return the block id ``found`` in an answer to the query ``name``."""
+def read_id(found: Answer) -> BlockId:
+    """Return the block id in the fields of ``tonNode.blockIdExt``."""
     numbers = (found[key] for key in ("workchain", "shard", "seqno"))
     hashes = (bytes.fromhex(found[key]) for key in ("root_hash", "file_hash"))
     block_id = BlockId(*numbers, *hashes)
     if block_id.seqno < 0:
-        raise ServerFault(f"a block with seqno {block_id.seqno}", name=name, is_wrong=True)
+        raise DecodeError(f"a block with seqno {block_id.seqno}")
     return block_id
 
 
-def _read_gen_utime(proof: object, block_id: BlockId, name: str) -> int:
+def _read_gen_utime(proof: object, block_id: BlockId) -> int:
     if not isinstance(proof, bytes):
-        raise ServerFault(f"there is no proof of {block_id}", name=name, is_wrong=True)
+        raise DecodeError(f"there is no proof of {block_id}")
     try:
         tree = open_proof(proof, block_id.root_hash)
         info, _rest = read_own_info(tree, read_parts(tree).info)
     except (BocError, DecodeError) as error:
-        raise ServerFault(f"the proof of {block_id}: {error}", name=name, is_wrong=True) from error
+        raise DecodeError(f"the proof of {block_id}: {error}") from error
     place = info["workchain"], info["shard"], info["seqno"]
     if place != (block_id.workchain, block_id.shard, block_id.seqno):
-        raise ServerFault(f"the proof is not that of {block_id}", name=name, is_wrong=True)
+        raise DecodeError(f"the proof is not that of {block_id}")
     gen_utime: int = info["gen_utime"]
     return gen_utime
 
@@ -271,15 +262,8 @@ class StateServers:
     def _ask(self, name: str, asked: Answer, read: Callable[[Answer], T], mc_seqno: int) -> T:
         if time.monotonic() < self._rests_until_s:
             raise SourceError(self._problem)
-
-        def check(answer: Answer) -> T:
-            try:
-                return read(answer)
-            except (BocError, DecodeError, TypeError) as error:
-                raise ServerFault(f"a proof: {error}", name=name, is_wrong=True) from error
-
         try:
-            return self._background.run(self._pool.ask(name, asked, check, mc_seqno=mc_seqno))
+            return self._background.run(self._pool.ask(name, asked, read, mc_seqno=mc_seqno))
         except ServerFault as error:
             self._rests_until_s, self._problem = time.monotonic() + REST_S, str(error)
             raise
