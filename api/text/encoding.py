@@ -132,10 +132,8 @@ def encode_shard(shard: int) -> str:
     return f"{shard & _UINT64:X}"
 
 
-def encode_opcode(opcode: int | None, form: str) -> str | int | None:
-    """Return a signed opcode as ``0x%08x``, or unchanged if ``form`` is ``integer``."""
-    if opcode is None or form == "integer":
-        return opcode
+def encode_opcode(opcode: int) -> str:
+    """Return a signed opcode as ``0x%08x``."""
     return f"0x{opcode & _UINT32:08x}"
 
 

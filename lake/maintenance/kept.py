@@ -107,10 +107,7 @@ class RetainedRows:
 
     def write(self, on_table: Callable[[int, int], None]) -> None:
         """Write all files; ``on_table`` is called with the number of tables done and of all."""
-        histories = [
-            partial(self._write, table, thin=partial(keep_ends, key=_ACCOUNT))
-            for table in HISTORY_TABLES
-        ]
+        histories = [partial(self._write, table, thin=keep_ends) for table in HISTORY_TABLES]
         steps: list[Callable[[], object]] = [
             lambda: self._write_states(self._write_traces()),
             *histories,
@@ -268,9 +265,9 @@ def keep_newest(
         yield rows.filter(is_last if is_other is None else pc.or_(is_last, is_other(rows)))
 
 
-def keep_ends(pieces: Iterable[pa.Table], key: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield the first and the last row of each key from sorted rows."""
-    for rows, is_first, is_last in mark_ends(pieces, key):
+def keep_ends(pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Yield the first and the last row of each account from sorted rows."""
+    for rows, is_first, is_last in mark_ends(pieces, _ACCOUNT):
         yield rows.filter(pc.or_(is_first, is_last))
 
 

@@ -104,7 +104,7 @@ _ENCODERS: dict[Kind, Callable[[Any], Any]] = {
     Kind.BASE64: encode_bytes,
     Kind.BASE64_UNLESS: encode_bytes,
     Kind.SHARD: encode_shard,
-    Kind.OPCODE: lambda value: encode_opcode(value, HEX),
+    Kind.OPCODE: encode_opcode,
     Kind.BAG: lambda value: encode_bytes(add_checksum(value)),
     Kind.JSON: msgspec.json.Decoder(dict[str, str] | None).decode,
 }

@@ -354,12 +354,15 @@ def cut(rows: pa.Table, sizes: Iterable[int]) -> Iterator[pa.Table]:
 
 @pytest.mark.parametrize("sizes", [(9,), (1,) * 9, (2, 3, 4), (4, 1, 4), (8, 1)])
 def test_ends_of_keys_in_pieces(sizes: tuple[int, ...]) -> None:
-    rows = pa.table({"key": [1, 1, 1, 2, 3, 3, 4, 4, 4], "at": list(range(9))})
-    newest = pa.concat_tables(keep_newest(cut(rows, sizes), ("key",)))
+    accounts = {"workchain": [0] * 9, "account": [1, 1, 1, 2, 3, 3, 4, 4, 4]}
+    rows = pa.table(accounts | {"at": list(range(9))})
+    newest = pa.concat_tables(keep_newest(cut(rows, sizes), [*accounts]))
     assert newest["at"].to_pylist() == [2, 3, 5, 8]
-    ends = pa.concat_tables(keep_ends(cut(rows, sizes), ("key",)))
+    ends = pa.concat_tables(keep_ends(cut(rows, sizes)))
     assert ends["at"].to_pylist() == [0, 2, 3, 4, 5, 6, 8]
-    others = keep_newest(cut(rows, sizes), ("key",), lambda some: pa.compute.equal(some["at"], 1))
+    others = keep_newest(
+        cut(rows, sizes), [*accounts], lambda some: pa.compute.equal(some["at"], 1)
+    )
     assert pa.concat_tables(others)["at"].to_pylist() == [1, 2, 3, 5, 8]
 
 
