@@ -10,7 +10,7 @@ import click
 
 from tonlake.api.errors import ApiError
 from tonlake.api.python.command import HELP, read_signature
-from tonlake.api.python.scan import ScanBatch, scan_batches
+from tonlake.api.python.result import ScanBatch, scan_batches
 from tonlake.api.python.source import LakeSource
 from tonlake.api.scan.frames import FRAMES, MARKED, SCAN_TYPES, BatchMark, Frames
 from tonlake.api.scan.opening import make_source

@@ -16,8 +16,7 @@ from tonlake.api.command.loading import load_settings
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.python.account import Account, find_address
 from tonlake.api.python.history import NAME, ask_bodies, read_history
-from tonlake.api.python.result import Result, need
-from tonlake.api.python.scan import ScanBatch, scan_batches
+from tonlake.api.python.result import Result, ScanBatch, need, scan_batches
 from tonlake.api.python.source import LakeSource, Opened
 from tonlake.api.python.trace import Trace, open_trace
 from tonlake.api.request.call import ConversionError, parse_hash

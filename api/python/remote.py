@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from tonlake.api.errors import RequestInvalid, UpstreamRefusal
-from tonlake.api.python.result import Result
-from tonlake.api.python.scan import ScanBatch
+from tonlake.api.python.result import Result, ScanBatch
 from tonlake.api.request.table_format import ARROW, MEDIA_TYPES
 from tonlake.api.scan.query import Scan, Where, convert_scan
 from tonlake.queries.loader import find_query

@@ -1,21 +1,26 @@
-"""The result of a statement or named query, convertible to other libraries' types.
+"""Results of statements, named queries and scans, convertible to other libraries' types.
 
 Account ids are shown as friendly addresses.
 """
 
 import io
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 from pyarrow.types import is_decimal
 
 from tonlake.api.errors import AddressInvalid
 from tonlake.api.explorer.frame import fill_template
+from tonlake.api.python.source import Opened
+from tonlake.api.scan.opening import open_scan
+from tonlake.api.scan.query import Scan
 from tonlake.api.text.encoding import Address, name_workchain, parse_address, render_friendly
 from tonlake.lake.duck.answer import TEXT_WRITERS, plain_rows, write_table
+from tonlake.lake.log.snapshot import Snapshot
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,3 +191,54 @@ def need(library: str, what: str) -> None:
         import_module(library)
     except ImportError as error:
         raise ImportError(f"{what} needs {library}: pip install 'tonlake[frames]'") from error
+
+
+POLL_S = 0.1
+"""Interval at which a following scan looks for a new commit."""
+
+
+class ScanBatch(NamedTuple):
+    """All rows of the masterchain blocks after the previous batch, up to block ``height``.
+
+    With ``undone`` (first and last block no longer in the chain) there are no rows: delete the
+    rows of these blocks; the blocks that replace them follow. A scan with ``cursor`` resumes after
+    the batch. ``misfits`` counts, by table, the bodies read that do not match their signature; the
+    table with the suffix ``_misfits`` contains them.
+    """
+
+    rows: Result
+    cursor: str
+    height: int
+    undone: tuple[int, int] | None = None
+    misfits: Mapping[str, int] = {}
+
+    def table(self, name: str) -> Result:
+        """Return the rows of one of several tables. Raises KeyError without such a table."""
+        structs = self.rows.arrow()[name].combine_chunks().drop_null()
+        return Result(pa.Table.from_struct_array(structs), test_only=self.rows.test_only)
+
+
+def scan_batches(opened: Opened, scan: Scan) -> Iterator[ScanBatch]:
+    """Yield the batches of a scan, endlessly with ``follow``; raises as ``Lake.scan``."""
+    newest, test_only = opened, opened.test_only
+
+    def open_newest() -> Snapshot:
+        nonlocal newest
+        log = opened.source.log
+        if log is not None and log.read().number > newest.snapshot.number:
+            newest = opened.source.open()
+        return newest.snapshot
+
+    with opened.source.naming_faults():
+        settings = opened.source.settings.lake
+        scanner = open_scan(
+            scan, opened.call().reader, settings, open_newest, opened.source.storage
+        )
+        # A finished scan may still have undone blocks to report.
+        while (batch := scanner.advance()) is not None or not scanner.is_over:
+            if batch is None:
+                time.sleep(POLL_S)
+                continue
+            rows = Result(batch.rows, test_only=test_only)
+            cursor, height = str(batch.cursor), batch.cursor.height
+            yield ScanBatch(rows, cursor, height, batch.undone, batch.misfits)

@@ -15,7 +15,7 @@ from tests.conftest import ROOT
 from tests.lake.chain import commit_made
 from tests.lake.rows import make_tables
 from tonlake.api.python.lake import Lake
-from tonlake.api.python.scan import ScanBatch
+from tonlake.api.python.result import ScanBatch
 
 PAGE = (ROOT / "docs" / "indexer.md").read_text(encoding="utf-8")
 VOLUME, NOTES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[:2]

@@ -16,7 +16,7 @@ from tests.api.growth import serve
 from tests.patience import compose
 from tonlake.api.errors import RequestInvalid
 from tonlake.api.python.lake import Lake
-from tonlake.api.python.scan import ScanBatch
+from tonlake.api.python.result import ScanBatch
 from tonlake.ingest.derive.trace import reopen_traces
 from tonlake.ingest.run.pipeline import ingest
 from tonlake.ingest.source.node.source import open_node
