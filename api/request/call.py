@@ -4,8 +4,6 @@ Each field's annotation carries a `Converter`. Keys are case-insensitive, ``key[
 and the last of repeated scalars wins; unknown keys and repeated scalars are reported as warnings.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -301,7 +299,7 @@ ApiRequest = Request[Any, Any, Any]
 class PendingMessages(Protocol):
     """Sent messages that are not in a block yet, as ``api.pending`` keeps them."""
 
-    def add(self, call: Call, boc: bytes) -> None:
+    def add(self, call: "Call", boc: bytes) -> None:
         """Add a message that the upstream accepted."""
 
     def list_traces(self) -> list[Any]:
@@ -314,10 +312,10 @@ class ChainFetcher(Protocol):
     def recall(self, address: Address, first: int, mc_seqno: int) -> Any:  # noqa: ANN401
         """Return an account fetched earlier as of a block; None if there is none."""
 
-    def fetch(self, call: Call, address: Address) -> Any:  # noqa: ANN401
+    def fetch(self, call: "Call", address: Address) -> Any:  # noqa: ANN401
         """Return an account as of the newest block, or raise SourceError."""
 
-    def fetch_config(self, call: Call, master: Mapping[str, Any]) -> dict[int, bytes]:
+    def fetch_config(self, call: "Call", master: Mapping[str, Any]) -> dict[int, bytes]:
         """Return the configuration after a masterchain block, or raise SourceError."""
 
 

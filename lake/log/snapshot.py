@@ -8,8 +8,6 @@ written, and a reader needs no right to write. Without the file, as on media tha
 readers have only the grace period; where the system has no such locks, the longer one.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import time
@@ -69,7 +67,7 @@ class Selection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The tables that are left out."""
         return () if self.tables is None else tuple(sorted(TABLES.keys() - set(self.tables)))
 
-    def narrow(self, other: Selection) -> Selection:
+    def narrow(self, other: "Selection") -> "Selection":
         """Return the intersection of both selections."""
         last_days = [day for day in (self.last_day, other.last_day) if day is not None]
         chosen = self.tables if other.tables is None else other.tables
@@ -223,7 +221,7 @@ class Snapshot:
         errors = self.damaged.values()
         return tuple(error.file for error in errors if isinstance(error, TableLacking))
 
-    def up_to(self, mc_seqno: int) -> Snapshot:
+    def up_to(self, mc_seqno: int) -> "Snapshot":
         """Return the lake as of a masterchain block; it has no segments, so SQL answers."""
         past = copy(self)
         past.bound = mc_seqno
