@@ -16,7 +16,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from tonlake.lake.duck.tree import RELATIONS, WORD, Node, list_filters, list_nodes
+from tonlake.lake.duck.tree import RELATIONS, WORD, Node, filter_accounts, list_filters, list_nodes
 from tonlake.lake.schema import TABLES
 from tonlake.lake.schema.dictionary import REFERENCE_TABLES, VIEWS
 
@@ -91,7 +91,7 @@ def list_unread(
     """Return the parts of which a statement reads no column, for sure, and what it asks for."""
     if statement is None or VIEWS_IN_PARTS.isdisjoint(views):
         return ()
-    words = set(WORD.findall(statement.lower()))
+    words = set(WORD.findall(filter_accounts(connection, statement).lower()))
     nodes = list_nodes(connection, statement)
     unread = tuple(part for part, columns in PARTS.items() if columns.isdisjoint(words))
     asked = tuple(kind for kind, text in ASKED.items() if re.search(text, statement.lower()))

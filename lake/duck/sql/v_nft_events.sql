@@ -105,7 +105,7 @@ moved as not materialized (
         ton_address(collection_workchain, collection_id) as collection,
         ton_address(seller_workchain, seller_id) as seller,
         ton_address(buyer_workchain, buyer_id) as buyer,
-        ton_address(sale_workchain, sale_id) as sale,
+        ton_address(sale_workchain, sale_id) as sale, -- part: ends
         trace_id,
         tx_time as time,
         transfers.lt,
@@ -136,16 +136,16 @@ other_events as not materialized (
 happened as not materialized (
     select
         *,
-        ton_raw_workchain(item) as item_workchain,
-        ton_raw_account(item) as item_id,
+        ton_raw_workchain(item) as item_workchain, -- part: ends
+        ton_raw_account(item) as item_id, -- part: ends
         ton_raw_workchain(collection) as collection_workchain,
         ton_raw_account(collection) as collection_id,
-        ton_raw_workchain(seller) as seller_workchain,
-        ton_raw_account(seller) as seller_id,
-        ton_raw_workchain(buyer) as buyer_workchain,
-        ton_raw_account(buyer) as buyer_id,
-        ton_raw_workchain(sale) as sale_workchain,
-        ton_raw_account(sale) as sale_id
+        ton_raw_workchain(seller) as seller_workchain, -- part: ends
+        ton_raw_account(seller) as seller_id, -- part: ends
+        ton_raw_workchain(buyer) as buyer_workchain, -- part: ends
+        ton_raw_account(buyer) as buyer_id, -- part: ends
+        ton_raw_workchain(sale) as sale_workchain, -- part: ends
+        ton_raw_account(sale) as sale_id, -- part: ends
     from other_events
     union all by name -- part: moved
         select moved.*
@@ -178,19 +178,19 @@ select
     event,
     action_type,
     item,
-    item_workchain,
-    item_id,
+    item_workchain, -- part: ends
+    item_id, -- part: ends
     events.collection,
     events.collection_workchain,
     events.collection_id,
     collections.name as collection_name, -- part: collection
     seller,
-    seller_workchain,
-    seller_id,
+    seller_workchain, -- part: ends
+    seller_id, -- part: ends
     sellers.label as seller_label, -- part: label
     buyer,
-    buyer_workchain,
-    buyer_id,
+    buyer_workchain, -- part: ends
+    buyer_id, -- part: ends
     buyers.label as buyer_label, -- part: label
     ton_amount(price, 9) as price,
     price as price_units,
@@ -199,9 +199,9 @@ select
     ton_amount(royalty, 9) as royalty, -- part: fee
     royalty as royalty_units, -- part: fee
     coalesce(marketplace, markets.label) as marketplace, -- part: market
-    sale as sale_contract,
-    sale_workchain as sale_contract_workchain,
-    sale_id as sale_contract_id,
+    sale as sale_contract, -- part: ends
+    sale_workchain as sale_contract_workchain, -- part: ends
+    sale_id as sale_contract_id, -- part: ends
     trace_id,
     action_id,
     events.lt,

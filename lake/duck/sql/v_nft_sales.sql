@@ -3,19 +3,19 @@ select
     time,
     coalesce(action_type, 'nft_purchase') as event,
     item,
-    item_workchain,
-    item_id,
+    item_workchain, -- part: ends
+    item_id, -- part: ends
     collection,
     collection_workchain,
     collection_id,
     collection_name, -- part: collection
     seller,
-    seller_workchain,
-    seller_id,
+    seller_workchain, -- part: ends
+    seller_id, -- part: ends
     seller_label, -- part: label
     buyer,
-    buyer_workchain,
-    buyer_id,
+    buyer_workchain, -- part: ends
+    buyer_id, -- part: ends
     buyer_label, -- part: label
     price,
     price_units,
@@ -24,9 +24,9 @@ select
     royalty, -- part: fee
     royalty_units, -- part: fee
     marketplace, -- part: market
-    sale_contract,
-    sale_contract_workchain,
-    sale_contract_id,
+    sale_contract, -- part: ends
+    sale_contract_workchain, -- part: ends
+    sale_contract_id, -- part: ends
     trace_id,
     action_id,
     lt,

@@ -46,6 +46,7 @@ select kind from messages
 
 
 CUT_VIEWS = sorted(VIEWS_IN_PARTS & {*VIEWS})
+OF_AN_ITEM = f"select day from v_nft_events where item = '0:{'A' * 64}'"  # noqa: S608 - ours
 COMMENTED = set(PARTS) - {"body", "comment", "looked_up"}
 TRACED = set(PARTS) - {"trace", "traced", "looked_up", "edge", "by_trace", "joined_trace"}
 
@@ -71,6 +72,7 @@ def test_what_may_read_every_column_reads_whole_views(statement: str) -> None:
         ("from v_transfers select time where kind = 'ton' and amount > 1", {*PARTS, "token"}),
         ("from v_transfers t join blocks using (day) where t.kind = 'ton'", {"token"}),
         ("from v_nft_events where event = 'minted' and item = 'x'", {"moved"}),
+        (OF_AN_ITEM, {*PARTS} - {"minted", "ends"}),
         ("from v_nft_events where event = 'minted' union from v_nft_sales", set()),
     ],
 )
