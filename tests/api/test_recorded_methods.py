@@ -1,6 +1,7 @@
 """Get-methods as the lite servers of two networks answered: one of each kind, all if long."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,8 @@ from tonlake.api.app import create_app
 
 pytestmark = pytest.mark.usefixtures("tvm")
 
-SECOND = ("celldb-v2", "localnet-celldbv2.tar.zst", 440)
-NETWORKS = [("", "localnet-db.tar.zst", 705), SECOND]
-
-
-def make_lake(archive: Path, target: Path, first: int | None = None) -> Path:
-    """Ingest the whole of a packed node database, or what comes from a block on."""
-    ingest_node(unpack(archive, target / "node"), target / "lake", PATIENT, first)
-    return target / "lake"
+SECOND = ("node/celldb-v2/localnet-celldbv2", 440)
+NETWORKS = [("node/localnet-db", 705), SECOND]
 
 
 def check(client: TestClient[Any], what: str, call: RecordedCall) -> None:
@@ -39,16 +34,15 @@ def read_calls(folder: Path) -> list[tuple[str, RecordedCall]]:
 
 
 @pytest.mark.parametrize(
-    ("name", "archive", "count", "every"),
+    ("name", "count", "every"),
     [(*SECOND, False), *(pytest.param(*one, True, marks=pytest.mark.long) for one in NETWORKS)],
 )
 def test_calls(
-    shared: Path, tmp_path: Path, name: str, archive: str, count: int, *, every: bool
+    shared: Path, ingest_network: Callable[[str], Path], name: str, count: int, *, every: bool
 ) -> None:
     """All of them, or one of each kind."""
-    folder = shared / "node" / name
-    lake_dir = make_lake(folder / archive, tmp_path)
-    calls = read_calls(folder)
+    lake_dir = ingest_network(name)
+    calls = read_calls((shared / name).parent)
     assert len(calls) == count
     kinds = dict(calls)
     assert len(kinds) > 20
@@ -59,9 +53,10 @@ def test_calls(
 
 def test_a_lake_that_begins_in_the_middle(shared: Path, tmp_path: Path) -> None:
     """A library published before the lake begins is not said to be missing."""
-    folder = shared / "node" / SECOND[0]
-    lake_dir = make_lake(folder / SECOND[1], tmp_path, first=99)  # a key block
-    calls = dict(read_calls(folder))
+    packed = shared / f"{SECOND[0]}.tar.zst"
+    lake_dir = tmp_path / "lake"
+    ingest_node(unpack(packed, tmp_path / "node"), lake_dir, PATIENT, 99)  # a key block
+    calls = dict(read_calls(packed.parent))
     with TestClient(create_app(lake_dir, PATIENT)) as client:
         body, _answer = calls["multisig_order_v2 get_order_data"]
         for path in ("/api/v2/runGetMethodStd", "/api/v3/runGetMethod"):

@@ -35,10 +35,13 @@ def check_lake(lake: Path, facts: Path, last: int, *, accounts: bool = True) -> 
     assert not verify_lake(lake).damage
 
 
+@pytest.mark.parametrize(
+    ("name", "last"), [("localnet-db", 1686), ("celldb-v2/localnet-celldbv2", 694)]
+)
 def test_a_genuine_network_is_whole(
-    genuine: Callable[[str], tuple[Path, Path]], ingest_network: Callable[[str], Path]
+    shared: Path, ingest_network: Callable[[str], Path], name: str, last: int
 ) -> None:
-    check_lake(ingest_network("node/localnet-db"), genuine("main")[1], 1686)
+    check_lake(ingest_network(f"node/{name}"), (shared / "node" / name).parent, last)
 
 
 @pytest.mark.long
