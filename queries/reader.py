@@ -169,7 +169,7 @@ class Reader:
         QueryUnknown, ParameterMismatch, QueryNeeded, QueryTimeout, QueryTooLarge, LakeCorrupt.
         """
         composed = find_composed(name)
-        query = find_query(name) if composed is None else composed.query
+        query = composed.query if composed else load_queries().get(name) or find_query(name)
         bound = bind_parameters(query, parameters)
         if self._index is not None and name in ANSWERS:
             started_s = time.perf_counter()

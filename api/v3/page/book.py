@@ -20,7 +20,6 @@ from tonlake.api.text.encoding import TAGS, Address, render_friendly
 from tonlake.api.text.native import NATIVE
 from tonlake.api.v3.resource.answer import AddressBookRow
 from tonlake.ingest.derive.contract.record import load_interfaces
-from tonlake.lake.cache import Cache
 from tonlake.queries.reader import Reader, Row
 
 Domains = dict[tuple[int, bytes], str]
@@ -41,12 +40,14 @@ def find_domains(reader: Reader) -> Domains:
         rows = reader.rows("v3/domains")
         found = {(row["workchain"], row["account"]): row["domain"] for row in rows}
         with _LOCK:
-            _DOMAINS.put(key, found)
+            while len(_DOMAINS) >= MAX_DOMAINS_KEPT:
+                _DOMAINS.pop(next(iter(_DOMAINS)))
+            _DOMAINS[key] = found
     return found
 
 
 _LOCK = threading.Lock()
-_DOMAINS: Cache[tuple[str, ...], Domains] = Cache(MAX_DOMAINS_KEPT)
+_DOMAINS: dict[tuple[str, ...], Domains] = {}
 
 
 def read_accounts(

@@ -89,7 +89,7 @@ def _find_keys_by_hash(call: Call, query: TransactionsQuery) -> list[Row]:
     else:
         everything = msgspec.structs.replace(query, limit=len(query.hash), offset=0)
         found = _query_keys(call, everything)
-    if query.mc_seqno is None:
+    if query.mc_seqno is None and len(found) > 1:
         found.sort(key=lambda key: bytes(key["hash"]), reverse=query.descending)
     first = query.offset or 0
     return found[first : first + (query.limit or len(found))]
