@@ -12,7 +12,7 @@ from litestar.testing import TestClient
 
 import tonlake.api.app
 import tonlake.api.v3.route.block
-import tonlake.queries.loader
+import tonlake.queries.reader
 from tests.patience import compose
 from tonlake.api.app import create_app, create_application
 from tonlake.api.errors import STATUS, ApiError, UpstreamRefusal, status_of
@@ -154,7 +154,7 @@ def endless_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
     count = "select count(*) as n from range(10000000) a, range(10000000) b where a <> b"
     sql = f"select k.* from ({query.sql}\n) as k, ({count}) as endless where n > 0"  # noqa: S608
     slow = {**load_queries(), query.name: msgspec.structs.replace(query, sql=sql)}
-    monkeypatch.setattr(tonlake.queries.loader, "load_queries", lambda: slow)
+    monkeypatch.setattr(tonlake.queries.reader, "load_queries", lambda: slow)
 
 
 @pytest.mark.usefixtures("endless_transactions")
