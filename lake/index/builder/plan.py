@@ -125,8 +125,8 @@ _FULL = 0.75
 def plan_missing(state: LogState, segments: tuple[DataFile, ...], max_rows: int) -> list[Range]:
     """Return the ranges to build, given these sound segments.
 
-    A segment never spans a hole. Neighbours are rebuilt with it unless they are much larger, or too
-    large together: so few remain, and each row is written only a few times.
+    A segment never spans a hole. Neighbours are rebuilt with it if they become a much larger one
+    together: so few remain, and each row is written only a few times.
     """
     kept = segments
     planned: list[Range] = []
