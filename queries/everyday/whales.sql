@@ -5,13 +5,19 @@
 --
 -- chart: bar x=address y=balance
 -- returns: address, label, balance, time (of the last change); highest first; balance in TON
+with past_states as not materialized (
+    from account_states
+    where ton_time(utime) <= coalesce($at::timestamp, 'infinity'::timestamp)
+),
+newest_states as not materialized (
+    from states_as_of('past_states', null)
+)
 select
     address,
     label,
     balance,
     time
-from balances_at(coalesce($at::timestamp, 'infinity'::timestamp))
-where asset is null
+from coin_balances_of('newest_states')
 order by
     balance_units desc,
     address

@@ -13,18 +13,26 @@ select
     wallets.account as jetton_wallet_id,
     ton_time(utime) as time
 from (
-    select jetton_wallets.*
+    select
+        workchain,
+        account,
+        jetton_workchain,
+        jetton,
+        arg_max_null(owner_workchain, mc_seqno) as owner_workchain,
+        arg_max_null(owner, mc_seqno) as owner,
+        arg_max_null(balance, mc_seqno) as balance,
+        arg_max_null(utime, mc_seqno) as utime
     from jetton_wallets
     join (
         -- Not in the lambda, which does not allow the master to be a subquery.
         select
-            ton_account(form) as master_account,
-            ton_workchain(form) as master_workchain
-        from (select master as form)
+            ton_raw_account(form) as master_account,
+            ton_raw_workchain(form) as master_workchain
+        from (select ton_raw(form) as form from (select master as form))
     )
         on jetton = master_account and jetton_workchain = master_workchain
     where "at" is null or ton_time(utime) <= "at"
-    qualify row_number() over (partition by workchain, account order by mc_seqno desc) = 1
+    group by workchain, account, jetton_workchain, jetton
 ) as wallets
 left join v_jettons
     on wallets.jetton = v_jettons.account and wallets.jetton_workchain = v_jettons.workchain

@@ -31,7 +31,21 @@ from (
                 end
             ) as utinyint
         )::integer as decimals
-    from latest_jetton_masters as masters
+    -- The newest of each column that is read: less than half of finding the newest row by a join.
+    from (
+        select
+            workchain,
+            account,
+            arg_max_null(content, mc_seqno) as content,
+            arg_max_null(total_supply, mc_seqno) as total_supply,
+            arg_max_null(mintable, mc_seqno) as mintable,
+            arg_max_null(admin_workchain, mc_seqno) as admin_workchain,
+            arg_max_null(admin, mc_seqno) as admin,
+            arg_max_null(utime, mc_seqno) as utime,
+            max(mc_seqno) as mc_seqno
+        from jetton_masters
+        group by workchain, account
+    ) as masters
     left join (
         select
             uri as fetched_uri,

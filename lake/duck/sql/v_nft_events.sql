@@ -78,7 +78,7 @@ minted as not materialized (
 ),
 -- Transfers to and from a contract of a sale. The classifier takes those of buyers who send an
 -- op-code for mere transfers.
-moved as not materialized (
+matched as not materialized (
     select
         case
             when transfers.new_owner = contracts.account
@@ -86,31 +86,14 @@ moved as not materialized (
             when new_owner = owner and new_owner_workchain = owner_workchain then 'cancelled'
             when 'true' in (terms ->> '$.is_complete', terms ->> '$.end_flag') then 'sold'
         end as event,
-        transfers.workchain as item_workchain,
-        transfers.account as item_id,
-        collection_workchain,
+        transfers.* exclude (collection),
         transfers.collection as collection_id,
         owner_workchain as seller_workchain,
         owner as seller_id,
-        case when event = 'sold' then new_owner_workchain end as buyer_workchain,
-        case when event = 'sold' then new_owner end as buyer_id,
-        nft_price(case
-            when event = 'sold' then coalesce(terms ->> '$.full_price', terms ->> '$.last_bid')
-            when event = 'listed' then terms ->> '$.full_price'
-        end) as price,
+        terms,
         market as marketplace_address,
         contracts.workchain as sale_workchain,
-        contracts.account as sale_id,
-        ton_address(item_workchain, item_id) as item,
-        ton_address(collection_workchain, collection_id) as collection,
-        ton_address(seller_workchain, seller_id) as seller,
-        ton_address(buyer_workchain, buyer_id) as buyer,
-        ton_address(sale_workchain, sale_id) as sale, -- part: ends
-        trace_id,
-        tx_time as time,
-        transfers.lt,
-        transfers.mc_seqno,
-        transfers.day
+        contracts.account as sale_id
     from each_move('nft_transfers') as transfers
     join contracts
         on transfers.account = nft
@@ -119,13 +102,44 @@ moved as not materialized (
             (new_owner = contracts.account and new_owner_workchain = contracts.workchain)
             or (old_owner = contracts.account and old_owner_workchain = contracts.workchain)
         )
-    left join transaction_traces as traced
-        on transfers.account = traced.account
-        and transfers.lt = traced.lt
-        and transfers.workchain = traced.workchain
-        and transfers.mc_seqno = traced.mc_seqno -- many
-        and transfers.day = traced.day
     where not aborted
+),
+moved as not materialized (
+    select
+        event,
+        matched.workchain as item_workchain,
+        matched.account as item_id,
+        collection_workchain,
+        collection_id,
+        seller_workchain,
+        seller_id,
+        case when event = 'sold' then new_owner_workchain end as buyer_workchain,
+        case when event = 'sold' then new_owner end as buyer_id,
+        nft_price(case
+            when event = 'sold' then coalesce(terms ->> '$.full_price', terms ->> '$.last_bid')
+            when event = 'listed' then terms ->> '$.full_price'
+        end) as price,
+        marketplace_address,
+        sale_workchain,
+        sale_id,
+        ton_address(item_workchain, item_id) as item,
+        ton_address(collection_workchain, collection_id) as collection,
+        ton_address(seller_workchain, seller_id) as seller,
+        ton_address(buyer_workchain, buyer_id) as buyer,
+        ton_address(sale_workchain, sale_id) as sale, -- part: ends
+        trace_id,
+        tx_time as time,
+        matched.lt,
+        matched.mc_seqno,
+        matched.day
+    from matched
+    left join transaction_traces as traced
+        on matched.account = traced.account
+        and matched.lt = traced.lt
+        and matched.workchain = traced.workchain
+        and matched.mc_seqno = traced.mc_seqno -- many
+        and matched.day = traced.day
+    where event is not null
 ),
 other_events as not materialized (
     from classified
@@ -151,7 +165,6 @@ happened as not materialized (
         select moved.*
         from moved
         anti join classified using (trace_id, item, event)
-        where event is not null
 ),
 events as not materialized (
     select

@@ -151,9 +151,8 @@ create or replace macro known_codes(relation) as table
     left join code_labels on list_contains(list_append(names, ton_base64(code_hash)), code)
     group by code_hash;
 
--- Balances in TON and in jettons; the relations are rows of `account_states` and of `jetton_wallets`,
--- and `v_jettons`.
-create or replace macro balances_of(states, wallets, jettons) as table
+-- Balances in TON; the relation is rows of `account_states`.
+create or replace macro coin_balances_of(states) as table
     select
         ton_time(utime) as time,
         ton_address(states.workchain, states.account) as address,
@@ -175,7 +174,13 @@ create or replace macro balances_of(states, wallets, jettons) as table
         day
     from query_table(states) as states
     left join labels
-        on states.account = labels.account and states.workchain = labels.workchain
+        on states.account = labels.account and states.workchain = labels.workchain;
+
+-- Balances in TON and in jettons; the relations are rows of `account_states` and of `jetton_wallets`,
+-- and `v_jettons`.
+create or replace macro balances_of(states, wallets, jettons) as table
+    select *
+    from coin_balances_of(states)
     union all
     select
         ton_time(utime) as time,

@@ -208,6 +208,7 @@ def test_address_forms(
     for form in (friendly, raw, raw.lower(), friendly.replace("-", "+").replace("_", "/")):
         assert one(macros, "select ton_account($1)", form) == account
         assert one(macros, "select ton_workchain($1)", form) == workchain
+        assert one(macros, "select ton_raw($1)", form) == raw
 
 
 REFUSED = {
@@ -225,7 +226,7 @@ REFUSED = {
 @pytest.mark.parametrize(
     ("macro", "kind"),
     [
-        *(("ton_account", "address"), ("ton_workchain", "address")),
+        *((macro, "address") for macro in ("ton_account", "ton_workchain", "ton_raw")),
         *(("ton_hash", "hash"), ("ton_opcode_number", "op-code")),
     ],
 )
