@@ -212,7 +212,7 @@ def _find(
     start, convert_start = question.argument("cursor"), partial(parse_cursor, parts=2)
     cursor = convert(start, convert_start, "invalid cursor") if start else None
     is_filtered = bool(filters.direction or filters.token)
-    limit, read = BATCH if is_filtered else ROWS, 0
+    limit, read = BATCH if is_filtered else ROWS + 1, 0
     last = _read_day("last", filters.last)
     while read < MAX_READ:
         query = ActionsQuery(
@@ -226,13 +226,13 @@ def _find(
         )
         actions = _ask(question, query)
         for action in actions:
-            read, cursor = read + 1, _mark(action, by_time=query.by_time)
             moved = list_movements(action, str(address))
             directed = not filters.direction or name_direction(moved) == filters.direction
             if directed and (not filters.token or filters.token in {one.asset for one in moved}):
+                if len(found) == ROWS:
+                    return found, cursor, read
                 found.append((action, moved))
-            if len(found) == ROWS:
-                return found, cursor, read
+            read, cursor = read + 1, _mark(action, by_time=query.by_time)
         if len(actions) < limit:
             return found, None, read
     return found, cursor, read
@@ -399,13 +399,13 @@ def plot_steps(points: Sequence[tuple[int, int]]) -> Steps | None:
 
 
 def _list_transactions(question: PageRequest, address: Address) -> ListPage:
-    query = TransactionsQuery(account=(address,), limit=ROWS, offset=read_offset(question))
+    query = TransactionsQuery(account=(address,), limit=ROWS + 1, offset=read_offset(question))
     found = ask_transactions(question, find_keys(question.call, query))
     return _page(question, address, found.transactions)
 
 
 def _list_tokens(question: PageRequest, address: Address) -> Holdings:
-    query = WalletsQuery(owner_address=(address,), limit=ROWS, offset=read_offset(question))
+    query = WalletsQuery(owner_address=(address,), limit=ROWS + 1, offset=read_offset(question))
     wallets = question.ask(get_wallets, query).jetton_wallets
     prices: dict[str, Values] = {}
     if question.call.reader.snapshot.files["dex_swaps"]:
@@ -422,7 +422,7 @@ def _list_messages(question: PageRequest, address: Address) -> ListPage:
     query = MessagesQuery(
         source=address if way == SENT else None,
         destination=None if way == SENT else address,
-        limit=ROWS,
+        limit=ROWS + 1,
         offset=read_offset(question),
         sort="desc",
         exclude_externals=way not in (SENT, EXTERNAL),
@@ -435,7 +435,7 @@ def _list_messages(question: PageRequest, address: Address) -> ListPage:
 
 
 def _list_items(question: PageRequest, address: Address) -> ListPage:
-    query = ItemsQuery(owner_address=(address,), limit=ROWS, offset=read_offset(question))
+    query = ItemsQuery(owner_address=(address,), limit=ROWS + 1, offset=read_offset(question))
     return _page(question, address, question.ask(get_items, query).nft_items)
 
 

@@ -187,13 +187,13 @@ def show_block(question: PageRequest) -> Shown:
     if not blocks:
         raise AnswerNotFound(f"block {question.parts['id']} not found in this lake")
     (block,) = blocks
-    page: Row = {"limit": BLOCK_ROWS, "offset": read_offset(question), "sort": "asc"}
+    page: Row = {"limit": BLOCK_ROWS + 1, "offset": read_offset(question), "sort": "asc"}
     keys = find_keys(question.call, TransactionsQuery(**place, **page))
     name = f"{workchain}:{block.shard.lower()}:{seqno}"
     values = {
         "block": block,
         **(_show_masterchain(question, block) if workchain == MASTERCHAIN else _SHARD),
-        "transactions": ask_transactions(question, keys).transactions,
+        "transactions": ask_transactions(question, keys[:BLOCK_ROWS]).transactions,
         "next_blocks": list_next(question, block),
         "listed": list_page(question, f"/block/{name}", keys, BLOCK_ROWS),
     }

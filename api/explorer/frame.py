@@ -369,12 +369,15 @@ def read_offset(question: PageRequest) -> int:
 def list_page(
     question: PageRequest, path: str, rows: list[Any], limit: int, **kept: object
 ) -> ListPage:
-    """Return a page of at most ``limit`` rows from an offset; its links keep ``kept``."""
+    """Return a page of at most ``limit`` rows from an offset; its links keep ``kept``.
+
+    ``rows`` has one more if there is a next page.
+    """
     offset = read_offset(question)
     return ListPage(
-        rows=rows,
+        rows=rows[:limit],
         newest=link(path, **kept) if offset else "",
-        older=link(path, **kept, offset=offset + limit) if len(rows) == limit else "",
+        older=link(path, **kept, offset=offset + limit) if len(rows) > limit else "",
     )
 
 

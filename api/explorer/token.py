@@ -227,7 +227,7 @@ def _list_items(question: PageRequest, address: Address) -> list[Any]:
 
 
 def _window(question: PageRequest) -> dict[str, Any]:
-    return {"limit": ROWS, "offset": read_offset(question)}
+    return {"limit": ROWS + 1, "offset": read_offset(question)}
 
 
 def _list_page(
@@ -267,7 +267,7 @@ COLLECTION_SORTS = {"owners": "Owners", "items": "Items"} | {
 def show_accounts(question: PageRequest) -> Shown:
     """List the accounts with the highest balances."""
     offset = read_offset(question)
-    rows = question.call.reader.rows("v3/accounts_by_balance", limit=RANKED_ROWS, offset=offset)
+    rows = question.call.reader.rows("v3/accounts_by_balance", limit=RANKED_ROWS + 1, offset=offset)
     if not (rows or offset):
         check_no_contract_missing(question.call.reader)
     return _show(question, "accounts", "Accounts by balance", rows)
@@ -288,7 +288,7 @@ def show_collections(question: PageRequest) -> Shown:
 def _rank(question: PageRequest, name: str, title: str, sorts: dict[str, str]) -> Shown:
     sort = choose(question, "sort", sorts)
     rows = question.call.reader.rows(
-        f"explorer/{name}", sort=sort, limit=RANKED_ROWS, offset=read_offset(question)
+        f"explorer/{name}", sort=sort, limit=RANKED_ROWS + 1, offset=read_offset(question)
     )
     if not rows:
         check_no_contract_missing(question.call.reader)

@@ -96,6 +96,18 @@ def test_filters_lose_nothing(
     ]
 
 
+@pytest.mark.parametrize("kind", ["actions", "transactions"])
+def test_a_full_last_page_links_to_none(
+    client: TestClient[Any], busy: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    params: dict[str, Any] = {"account": busy, "limit": 1000}
+    rows = len(client.get(f"/api/v3/{kind}", params=params).json()[kind])
+    for limit, has_next in ((rows, False), (rows - 1, True)):
+        monkeypatch.setattr(account, "ROWS", limit)
+        page = client.get(f"/account/{busy}", params={"show": kind} if kind != "actions" else {})
+        assert ('rel="next"' in page.text) == has_next
+
+
 def test_days_bound_the_history(client: TestClient[Any], busy: str) -> None:
     every = walk(client, f"/account/{busy}")
     days = sorted({row["time"][:10] for row in every})
