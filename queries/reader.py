@@ -208,10 +208,10 @@ class Reader:
                 self._database.provide(named, self._connection)
                 batches = ask(self._connection, self.snapshot, statement, parameters, whole=True)
                 found = batches.read_all()
-        except QueryRefused:
-            self._check_files(views, failed=True)
+        except QueryRefused as error:
+            self._check_files(views, error.__cause__ or error)
             raise
-        self._check_files(statement, failed=False)
+        self._check_files(statement)
         return found
 
     def _run(self, query: NamedQuery, bound: Mapping[str, object], fetch: Callable[[], T]) -> T:
@@ -225,19 +225,20 @@ class Reader:
             with self._deadline(query.name, bound):
                 self._database.provide(query.sql, self._connection)
                 fetched = fetch()
-        except duckdb.Error:
-            self._check_files(query.sql, failed=True)  # damaged bytes fail in many ways
+        except duckdb.Error as error:
+            self._check_files(query.sql, error)  # damaged bytes fail in many ways
             raise
         else:
-            self._check_files(query.sql, failed=False)
+            self._check_files(query.sql)
             return fetched
         finally:
             self._note(query.name, started_s, SQL)
 
-    def _check_files(self, statement: str, *, failed: bool) -> None:
+    def _check_files(self, statement: str, error: BaseException | None = None) -> None:
+        gone = isinstance(error, duckdb.IOException)
         for table in list_tables(statement):
-            is_cheap = len(self.snapshot.files[table]) <= FEW_FILES
-            self.snapshot.watch.check(table, always=failed or is_cheap)
+            always = error is not None or len(self.snapshot.files[table]) <= FEW_FILES
+            self.snapshot.watch.check(table, always=always, gone=gone)
 
     def _note(self, name: str, started_s: float, answered_by: str) -> None:
         self.answered_by.add(answered_by)

@@ -96,14 +96,14 @@ def find_damage(
     return damage
 
 
-def find_changed(root: str, files: Iterable[DataFile]) -> list[DataFile]:
+def find_changed(root: str, files: Iterable[DataFile], *, gone: bool = False) -> list[DataFile]:
     """Return the files below the path ``root`` that changed since they were verified.
 
-    Deleted ones are left out: readers that have one open or mapped still read verified bytes.
+    Those that are gone are left out by default: who has one open still reads verified bytes.
     """
     seen: dict[str, _Facts | None] = {}
-    changed = (file for file in files if not _sound.knows(root, file, seen))
-    return [file for file in changed if os.path.exists(f"{root}/{file.stored}")]  # noqa: PTH110
+    changed = [file for file in files if not _sound.knows(root, file, seen)]
+    return [file for file in changed if gone or os.path.exists(f"{root}/{file.stored}")]  # noqa: PTH110
 
 
 def _check_files(root: str, files: Sequence[DataFile]) -> Iterator[LakeCorrupt | None]:

@@ -139,12 +139,15 @@ class FileWatch:
         self.damaged = False
         """Whether a file is damaged, so that the snapshot must be reopened."""
 
-    def check(self, group: str, *, always: bool = False) -> None:
-        """Compare the files of a group, unless that was done recently and ``always`` is False."""
+    def check(self, group: str, *, always: bool = False, gone: bool = False) -> None:
+        """Compare the files of a group, unless that was done recently and ``always`` is False.
+
+        With ``gone``, when one cannot be opened, files that are gone count as damaged, too.
+        """
         started_s = self._clock()
         if not always and started_s < self._due_s.get(group, 0.0):
             return
-        changed = find_changed(str(self._lake_dir), self._groups.get(group, ()))
+        changed = find_changed(str(self._lake_dir), self._groups.get(group, ()), gone=gone)
         if changed:
             damage = find_damage(self._lake_dir, changed)
             if damage:

@@ -152,6 +152,20 @@ def test_a_value_that_changes_under_an_open_snapshot_is_not_returned(tmp_path: P
         reader.rows("v3/blocks", limit=1)
 
 
+def test_a_file_that_is_gone_is_named_once_it_is_read(tmp_path: Path) -> None:
+    commit_rows(tmp_path, 1, 4, tables=["blocks"])
+    snapshot = open_snapshot(tmp_path)
+    views = open_views(snapshot)
+    [file] = snapshot.files["blocks"]
+    (tmp_path / file.path).unlink()
+    named = rf"{file.path}.*\(No such file or directory\)"
+    with pytest.raises(LakeCorrupt, match=named):
+        Reader(snapshot, views).rows("v3/blocks", limit=1)
+    with pytest.raises(LakeCorrupt, match=named):
+        Reader(snapshot, views).ask("from blocks", {})
+    assert snapshot.watch.damaged
+
+
 def test_a_page_that_would_read_too_much_is_refused(demo_lake: Path) -> None:
     snapshot = open_snapshot(demo_lake)
     views, statement = open_views(snapshot), "select min(lt), max(lt), count(*) from transactions"
