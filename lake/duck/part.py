@@ -35,7 +35,8 @@ VIEWS_IN_PARTS = frozenset(
 FEW, TRACE, PAIRED, OF_TRACE = "few", "by_trace", "paired", "of_trace"
 """Besides parts: a statement asks for one account, transaction or trace, for given traces, for
 messages of one account with no other filter that the table has, or for messages of one trace:
-``one_end_of`` and ``one_end_of_trace``, which joins the trace itself, fit the last two."""
+``one_end_of`` and ``one_end_of_trace``, which joins the trace itself, fit the last two, and
+``few_traces`` one trace."""
 
 _OTHERS = {
     "token": ("kind", "ton", ("v_transfers",)),
@@ -74,6 +75,8 @@ def cut_parts(sql: str, unread: Collection[str] = (), empty: Collection[str] = (
     """
     if FEW in unread:
         sql = _MANY.sub("", _BOUNDED.sub(r"\1 <= \2 and \1 >= \2", sql))
+    if {FEW, TRACE}.issubset(unread):
+        sql = sql.replace("every_trace(", "few_traces(")
     if PAIRED in unread:
         sql = sql.replace("one_end(", "one_end_of(")
     if OF_TRACE in unread:

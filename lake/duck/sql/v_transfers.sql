@@ -36,7 +36,7 @@ traced as not materialized (
         -- Not a filter on bodies alone: those of all times would be searched.
         case when moved.body_hash is not null then body_comment(decoded_opcode, decoded) end as comment, -- part: body
     from moved
-    -- As in each_row, for the joins below.
+    -- As in each_row, for the joins below; and few_traces, for one trace.
     semi join (select unnest([true, false]) as is_master) as either -- part: looked_up
         on (moved.tx_workchain = -1) = is_master
     left join message_bodies as bodies -- part: body
@@ -44,7 +44,7 @@ traced as not materialized (
         and moved.body_hash = bodies.body_hash -- bounded
         and moved.day = bodies.day -- bounded
         and not external_in
-    left join transaction_traces as traced -- part: trace
+    left join every_trace('transaction_traces') as traced -- part: trace
         on moved.tx_lt = traced.lt
         and moved.tx_account = traced.account
         and moved.tx_workchain = traced.workchain

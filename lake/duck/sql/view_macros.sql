@@ -64,6 +64,17 @@ create or replace macro one_end_of_trace(relation, traces) as table
             order by direction
         ) = 1;
 
+-- The traces of transactions; the relation is `transaction_traces`. With a filter on one trace, few_traces:
+-- as with each_message, DuckDB then looks up its transactions in the table joined with it.
+create or replace macro every_trace(relation) as table
+    select *
+    from query_table(relation);
+create or replace macro few_traces(relation) as table
+    select held.*
+    from query_table(relation) as held
+    semi join (select unnest([true, false]) as is_master) as either
+        on (held.workchain = -1) = is_master;
+
 -- One account; for a NULL address, the wallet that received most external messages. The relation is
 -- `messages`.
 create or replace macro account_or_busiest(address, relation) as table
