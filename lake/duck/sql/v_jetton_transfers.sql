@@ -20,11 +20,12 @@ with moved as not materialized (
         transfers.tx_time,
         transfers.tx_hash,
         case when received.body_hash is not null then body_comment(decoded_opcode, decoded) end as comment, -- part: body
+        trace_id, -- part: trace
         transfers.mc_seqno,
         transfers.day
     from jetton_transfers as transfers
-    -- As in each_move, for the joins below.
-    semi join (select unnest([true, false]) as ended) as either -- part: body
+    -- As in each_move, for the joins below; and few_traces, for one trace.
+    semi join (select unnest([true, false]) as ended) as either -- part: looked_up
         on coalesce(transfers.aborted, false) = ended
     left join messages as received -- part: body
         on transfers.lt = received.tx_lt
@@ -38,6 +39,12 @@ with moved as not materialized (
         and received.body_hash = bodies.body_hash -- bounded
         and transfers.day = bodies.day -- bounded
         and not external_in
+    left join every_trace('transaction_traces') as traced -- part: trace
+        on transfers.lt = traced.lt
+        and transfers.account = traced.account
+        and transfers.workchain = traced.workchain
+        and transfers.mc_seqno = traced.mc_seqno -- many
+        and transfers.day = traced.day
     union all by name
     select
         'mint' as kind,
@@ -57,6 +64,7 @@ with moved as not materialized (
         received.tx_time,
         received.tx_hash,
         case when received.body_hash is not null then body_comment(decoded_opcode, decoded) end as comment, -- part: body
+        trace_id, -- part: trace
         received.mc_seqno,
         received.day
     from each_message('messages') as received
@@ -78,6 +86,12 @@ with moved as not materialized (
         and received.body_hash = bodies.body_hash -- bounded
         and received.day = bodies.day -- bounded
         and not external_in
+    left join every_trace('transaction_traces') as traced -- part: trace
+        on received.tx_lt = traced.lt
+        and received.tx_account = traced.account
+        and received.tx_workchain = traced.workchain
+        and received.mc_seqno = traced.mc_seqno -- many
+        and received.day = traced.day
     -- 178d4519, internal transfer of TEP-74, which the master itself sends to mint.
     where
         received.direction = 'in'
@@ -85,28 +99,13 @@ with moved as not materialized (
         and received.opcode = 395134233
         and decoded_opcode = 'jetton_internal_transfer'
 ),
-traced as not materialized (
-    select
-        moved.*,
-        trace_id, -- part: trace
-    from moved
-    -- As in each_row, for the join below.
-    semi join (select unnest([true, false]) as is_master) as either -- part: trace
-        on (moved.tx_workchain = -1) = is_master
-    left join transaction_traces as traced -- part: trace
-        on moved.tx_lt = traced.lt
-        and moved.tx_account = traced.account
-        and moved.tx_workchain = traced.workchain
-        and moved.mc_seqno = traced.mc_seqno -- many
-        and moved.day = traced.day
-),
 prices as not materialized (
     from no_prices()
     union all by name -- part: price
         from dex_prices
 ),
 valued as not materialized (
-    from valued_jettons('traced', 'v_jettons', 'prices')
+    from valued_jettons('moved', 'v_jettons', 'prices')
 ),
 named as not materialized (
     select
