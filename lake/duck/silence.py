@@ -14,7 +14,13 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from tonlake.lake.account import normalize_address, read_shard
-from tonlake.lake.duck.connection import NAMES_TAKEN, VIEWED_TABLES, list_views, read_bases
+from tonlake.lake.duck.connection import (
+    NAMES_TAKEN,
+    VIEWED_TABLES,
+    list_macros,
+    list_views,
+    read_bases,
+)
 from tonlake.lake.duck.tree import RELATIONS, WORD, Node, list_nodes
 from tonlake.lake.errors import QueryError
 from tonlake.lake.log.snapshot import Snapshot
@@ -68,7 +74,7 @@ _MOST_LISTED = 22
 _HEX_DIGITS, _BASE64_DIGITS = 64, (43, 44)
 _DESCRIBED = VIEWED_TABLES | VIEWS | {table.name: table for table in REFERENCE_TABLES}
 _OF_ALL_ACCOUNTS = ("latest_", "v_accounts", "v_balances", "v_jettons", "balances_", "jetton_hold")
-"""Beginnings of the names of views that answer for all accounts, if the lake knows them."""
+"""How views and macros are named that answer for all accounts, if the lake knows them."""
 
 
 def check_literals(
@@ -373,7 +379,8 @@ def _write_raw(text: str) -> str | None:
 def list_notes(snapshot: Snapshot, query: str) -> tuple[str, ...]:
     """Return what a statement cannot know from this lake: accounts that no block of it touched."""
     words = set(WORD.findall(query.lower()))  # a view that another one reads is not asked for
-    asked = [one for one in list_views(query) if one in words and one.startswith(_OF_ALL_ACCOUNTS)]
+    named = (*list_views(query), *list_macros(query))
+    asked = [one for one in named if one in words and one.startswith(_OF_ALL_ACCOUNTS)]
     ranges = snapshot.known_ranges
     is_whole = len(ranges) == 1 and ranges[0][0] <= 1
     if not asked or not ranges or is_whole or snapshot.has_every_account(ranges[-1][1]):

@@ -17,7 +17,7 @@ select
     label,
     balance,
     time
-from coin_balances_of('newest_states')
+from balances_of_coins('newest_states')
 order by
     balance_units desc,
     address

@@ -163,7 +163,7 @@ create or replace macro known_codes(relation) as table
     group by code_hash;
 
 -- Balances in TON; the relation is rows of `account_states`.
-create or replace macro coin_balances_of(states) as table
+create or replace macro balances_of_coins(states) as table
     select
         ton_time(utime) as time,
         ton_address(states.workchain, states.account) as address,
@@ -191,7 +191,7 @@ create or replace macro coin_balances_of(states) as table
 -- and `v_jettons`.
 create or replace macro balances_of(states, wallets, jettons) as table
     select *
-    from coin_balances_of(states)
+    from balances_of_coins(states)
     union all
     select
         ton_time(utime) as time,
