@@ -22,5 +22,4 @@ create or replace macro account_of(text) as
 set disabled_optimizers = 'join_order,build_side_probe_side';
 
 -- Rows are loaded in the order of the files: to sort those of a whole day takes more memory than
--- there is. The database part has the rows of some masterchain blocks.
-attach ':memory:' as part;
+-- there is.

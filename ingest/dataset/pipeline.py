@@ -179,7 +179,7 @@ def list_params(
     """Return rows of ``config_params``: of key blocks, the zero state and, if new, the first."""
     found: list[Row] = []
     is_config = [pc.equal(states[name], value) for name, value in _CONFIG_ACCOUNT.items()]
-    rows = keep_rows(states.select(_OF_PARAMS), pc.and_(*is_config))
+    rows = keep_rows(states.select(_OF_PARAMS), pc.and_(*is_config)).sort_by("mc_seqno")
     for mc_seqno, utime, data in iter_tuples(rows, _OF_PARAMS):
         if data is None or max(mc_seqno, 1) in flaws:
             continue
@@ -270,16 +270,13 @@ class Day(BlockSource):
         """Yield the pieces and holes of a span of the day, in order."""
         self._load()
         chunks = max(1, self._settings.duckdb_memory_mib // _CHUNK_MIB)
+        part = Tables()
         for count, first in enumerate(range(span.first, span.last + 1, self._chunk)):
             if count % chunks == 0:
-                self._take_part(Span(first, first + chunks * self._chunk - 1))
-            yield self._read_chunk(Span(first, min(span.last, first + self._chunk - 1)), tops)
-
-    def _take_part(self, span: Span) -> None:
-        """Copy the rows of a span, so that a chunk is not searched for among those of a day."""
-        bounds = {"first": span.first - (span.first == 1), "last": span.last}
-        for table in FORM:
-            self._run(table, _read_statement(f"part/{table}"), bounds)
+                part.clear()  # first, so that only one is in memory
+                part |= self._fetch(Span(first, first + chunks * self._chunk - 1))
+            chunk = Span(first, min(span.last, first + self._chunk - 1))
+            yield self._read_chunk(chunk, take_blocks(part, chunk.first, chunk.last), tops)
 
     def _connect(self) -> duckdb.DuckDBPyConnection:
         connection = duckdb.connect(
@@ -338,11 +335,15 @@ class Day(BlockSource):
         with self._name_errors(table):
             return self._connection.execute(statement, parameters)
 
-    def _fetch(self, table: str, span: Span) -> pa.Table:
-        bounds = {"first": span.first, "last": span.last}
-        statement = _read_statement(f"rows/{table}")
-        with self._name_errors(table):
-            return self._connection.sql(statement, params=bounds).to_arrow_table()
+    def _fetch(self, span: Span) -> Tables:
+        """Return the rows of a span, so that a chunk is not searched for among those of a day."""
+        bounds = {"first": span.first - (span.first == 1), "last": span.last}
+        found = Tables()
+        for table in (*FORM, "published"):
+            with self._name_errors(table):
+                rows = self._connection.sql(_read_statement(f"rows/{table}"), params=bounds)
+                found[table] = rows.to_arrow_table()
+        return found
 
     @contextmanager
     def _name_errors(self, table: str) -> Iterator[None]:
@@ -360,15 +361,14 @@ class Day(BlockSource):
             raise self._dataset.failure or named from error
 
     @without_collector()
-    def _read_chunk(self, span: Span, tops: ShardTops) -> list[Piece | Hole]:
-        transactions = sort_rows(self._fetch(TRANSACTIONS.name, span), TRANSACTIONS)
-        transactions, messages = _join_ends(transactions, self._fetch(MESSAGES.name, span))
+    def _read_chunk(self, span: Span, rows: Tables, tops: ShardTops) -> list[Piece | Hole]:
+        transactions = sort_rows(rows[TRANSACTIONS.name], TRANSACTIONS)
+        transactions, messages = _join_ends(transactions, rows[MESSAGES.name])
         flaws = find_flaws(messages, "message", "msg_hash", ("body", "init_state")) | self._flaws
-        blocks, shards = self._follow_chain(span, tops, flaws)
-        # The zero state comes with block 1.
-        states = self._fetch(ACCOUNT_STATES.name, Span(span.first - (span.first == 1), span.last))
+        blocks, shards = self._follow_chain(span, rows[BLOCKS.name], tops, flaws)
+        states = rows[ACCOUNT_STATES.name]
         flaws = find_flaws(states, "account", "account", ("code", "data")) | flaws
-        cells = _read_cells(states, flaws) + self._read_libraries(span, flaws)
+        cells = _read_cells(states, flaws) + _read_libraries(rows["published"], flaws)
         params = list_params(states, self._key_blocks, flaws, is_known=self.knows_config)
         self.knows_config = self.knows_config or bool(params)
         tables = {table.name: table.empty for table in BASE_TABLES} | {
@@ -382,26 +382,12 @@ class Day(BlockSource):
         }
         return list(self._cut(span, tables, flaws))
 
-    def _read_libraries(self, span: Span, flaws: dict[int, str]) -> list[Row]:
-        """Return the cells that transactions of the masterchain may have published as libraries."""
-        found: list[Row] = []
-        for row in iter_dicts(self._fetch("published", span)):
-            if row["bag"] is None or row["mc_seqno"] in flaws:
-                continue
-            tree = parse_boc(row["bag"])
-            wanted = set(tree.links[tree.roots[0]][row["codes"] :])
-            for cell in range(tree.count):  # a cell comes before those that it refers to
-                if cell in wanted:
-                    wanted.update(tree.links[cell])
-                    found.append((tree.hash(cell), row["mc_seqno"], *pack_cell(tree, cell)))
-        return found
-
     def _follow_chain(
-        self, span: Span, tops: ShardTops, flaws: dict[int, str]
+        self, span: Span, blocks: pa.Table, tops: ShardTops, flaws: dict[int, str]
     ) -> tuple[list[Row], list[Row]]:
         """Return rows of blocks and shard tops; add to ``flaws`` blocks that are missing."""
         by_mc: dict[int, list[dict[str, Any]]] = {}
-        for block in iter_dicts(self._fetch(BLOCKS.name, span)):
+        for block in iter_dicts(blocks):
             by_mc.setdefault(block["mc_seqno"], []).append(block)
         rows, shards = list[Row](), list[Row]()
         for mc_seqno in range(span.first, span.last + 1):
@@ -462,7 +448,7 @@ def _read_cells(states: pa.Table, flaws: Collection[int]) -> list[Row]:
     """Return the cells of account states in blocks without a flaw, each where it comes first."""
     known, found = set[bytes](), list[Row]()
     names = ("mc_seqno", "code_hash", "code", "data_hash", "data")
-    for mc_seqno, *parts in iter_tuples(states, names):
+    for mc_seqno, *parts in sorted(iter_tuples(states, names), key=itemgetter(0)):
         for root, bag in (parts[:2], parts[2:]):
             if bag is None or root in known or max(mc_seqno, 1) in flaws:
                 continue
@@ -472,6 +458,21 @@ def _read_cells(states: pa.Table, flaws: Collection[int]) -> list[Row]:
                 if cell_hash not in known:
                     known.add(cell_hash)
                     found.append((cell_hash, mc_seqno, *pack_cell(tree, cell)))
+    return found
+
+
+def _read_libraries(published: pa.Table, flaws: Collection[int]) -> list[Row]:
+    """Return the cells that transactions of the masterchain may have published as libraries."""
+    found: list[Row] = []
+    for row in iter_dicts(published):
+        if row["bag"] is None or row["mc_seqno"] in flaws:
+            continue
+        tree = parse_boc(row["bag"])
+        wanted = set(tree.links[tree.roots[0]][row["codes"] :])
+        for cell in range(tree.count):  # a cell comes before those that it refers to
+            if cell in wanted:
+                wanted.update(tree.links[cell])
+                found.append((tree.hash(cell), row["mc_seqno"], *pack_cell(tree, cell)))
     return found
 
 

@@ -1,4 +1,5 @@
 select *
-from part.account_states
-where mc_seqno between $first and $last
-order by mc_seqno
+from account_states
+where
+    mc_seqno between $first and $last
+    and greatest(mc_seqno, 1) not in (select mc_seqno from flaws)

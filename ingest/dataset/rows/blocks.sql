@@ -1,3 +1,5 @@
 select *
-from part.blocks
-where mc_seqno between $first and $last
+from blocks
+where
+    mc_seqno between $first and $last
+    and mc_seqno not in (select mc_seqno from flaws)

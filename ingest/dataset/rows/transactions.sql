@@ -1,3 +1,5 @@
 select *
-from part.transactions
-where mc_seqno between $first and $last
+from transactions
+where
+    mc_seqno between $first and $last
+    and mc_seqno not in (select mc_seqno from flaws)

@@ -1,6 +1,0 @@
-create or replace table part.blocks as
-select *
-from blocks
-where
-    mc_seqno between $first and $last
-    and mc_seqno not in (select mc_seqno from flaws)

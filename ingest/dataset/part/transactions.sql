@@ -1,6 +1,0 @@
-create or replace table part.transactions as
-select *
-from transactions
-where
-    mc_seqno between $first and $last
-    and mc_seqno not in (select mc_seqno from flaws)
